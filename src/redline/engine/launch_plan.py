@@ -1,0 +1,86 @@
+"""A launch plan: everything a supervisor needs to start, watch and stop one engine process. Pure data.
+
+Commands are tuples of arguments from beginning to end. Secrets are named, never held: `secret_env` lists the
+environment variables that the engine takes from its parent.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """A folder of this machine shown to a container."""
+
+    source: str
+    target: str
+    read_only: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readiness:
+    """When a server counts as ready: its health path answers, its model is listed, and it makes one token."""
+
+    health_path: str = "/health"
+    model: str = ""
+    timeout_s: float = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopPolicy:
+    """How a process is ended: SIGTERM to its group, then SIGKILL after the grace period."""
+
+    grace_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagePattern:
+    """A stage of loading and the text in a log line that says it has begun."""
+
+    stage: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchPlan:
+    """One engine process to be."""
+
+    slug: str
+    engine: str
+    engine_version: str
+    form: Literal["embedded", "native", "docker"]
+    argv: tuple[str, ...]
+    host: str
+    port: int
+    served_model: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    secret_env: tuple[str, ...] = ()
+    mounts: tuple[Mount, ...] = ()
+    readiness: Readiness = field(default_factory=Readiness)
+    stop: StopPolicy = field(default_factory=StopPolicy)
+    stages: tuple[StagePattern, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        """Where clients of this machine reach the server; a server on all addresses is reached on loopback."""
+        host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104 -- compared, not bound
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+
+def launch_plan_from_dict(data: Mapping[str, Any]) -> LaunchPlan:
+    """Return the plan that `jsonable` wrote; the supervisor reads it so, without a validation library in memory.
+
+    Raises:
+        KeyError, TypeError: the data is not of this version's shape.
+    """
+    nested: dict[str, Any] = {
+        "argv": tuple(data["argv"]),
+        "secret_env": tuple(data["secret_env"]),
+        "mounts": tuple(Mount(**mount) for mount in data["mounts"]),
+        "readiness": Readiness(**data["readiness"]),
+        "stop": StopPolicy(**data["stop"]),
+        "stages": tuple(StagePattern(**stage) for stage in data["stages"]),
+    }
+    return LaunchPlan(**{**data, **nested})

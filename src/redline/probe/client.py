@@ -1,0 +1,110 @@
+"""What redline asks of a server: measured chats over its own protocol, everything else over httpx2."""
+
+import json
+from types import TracebackType
+from typing import Any, Self
+
+import httpx2
+
+from redline.engine.counters import Counters
+from redline.engine.registry import get_engine
+from redline.errors import EndpointError, UsageError
+from redline.probe.exchange import ChatRequest, Exchange
+from redline.probe.parse import read_exchange
+from redline.probe.target import Target
+from redline.probe.wire import exchange_bytes
+
+_CONTROL_TIMEOUT_S = 10.0
+
+
+class Client:
+    """Talks to one target. Use as an async context manager, within one event loop."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._http = httpx2.AsyncClient(
+            base_url=target.url, headers=dict(target.headers), timeout=_CONTROL_TIMEOUT_S, trust_env=False
+        )
+
+    async def __aenter__(self) -> Self:
+        await self._http.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._http.__aexit__(kind, error, trace)
+
+    async def chat(self, request: ChatRequest, *, timeout_s: float = 120.0) -> Exchange:
+        """Stream a chat completion and return all that was seen of it. Never raises for what the server does."""
+        body = json.dumps(request.body(self.target.model, stream=True)).encode()
+        url = f"{self.target.url}/v1/chat/completions"
+        return read_exchange(await exchange_bytes(url, body, headers=self.target.headers, timeout_s=timeout_s))
+
+    async def get_json(self, path: str) -> Any:
+        """Return the JSON of a control path.
+
+        Raises:
+            EndpointError: no answer, a status other than 200, or no JSON.
+        """
+        response = await self._get(path)
+        try:
+            return response.json()
+        except ValueError:
+            raise EndpointError(
+                f"{self.target.url}{path} answered, but not with JSON: {response.text[:80]!r}.",
+                next_step="Is this the address of an OpenAI-compatible server?",
+            ) from None
+
+    async def model_ids(self) -> tuple[str, ...]:
+        """Return the ids that the server lists.
+
+        Raises:
+            EndpointError: no answer, or not in the shape of `/v1/models`.
+        """
+        data = await self.get_json("/v1/models")
+        try:
+            return tuple(str(item["id"]) for item in data["data"])
+        except (KeyError, TypeError):
+            raise EndpointError(
+                f"{self.target.url}/v1/models does not list models.",
+                next_step="Is this the address of an OpenAI-compatible server?",
+            ) from None
+
+    async def healthy(self) -> bool:
+        """Whether the server answers at all and says it is well."""
+        try:
+            return (await self._http.get("/health")).status_code == 200
+        except httpx2.HTTPError:
+            return False
+
+    async def counters(self) -> Counters | None:
+        """Return the engine's counters, or None where it offers none or the engine is not known."""
+        if self.target.engine is None:
+            return None
+        try:
+            engine = get_engine(self.target.engine)
+            response = await self._http.get("/metrics")
+            return engine.parse_counters(response.text) if response.status_code == 200 else None
+        except (httpx2.HTTPError, UsageError, ValueError):
+            return None
+
+    async def _get(self, path: str) -> httpx2.Response:
+        try:
+            response = await self._http.get(path)
+        except httpx2.TimeoutException:
+            raise EndpointError(
+                f"{self.target.url} does not answer within {_CONTROL_TIMEOUT_S:g} s.",
+                next_step="`redline ps` and `redline logs` show what the server is doing.",
+            ) from None
+        except httpx2.HTTPError as error:
+            raise EndpointError(
+                f"{self.target.url} cannot be reached: {error}.",
+                next_step="Start a server with `redline up`, or correct --url.",
+            ) from None
+        if response.status_code != 200:
+            raise EndpointError(
+                f"{self.target.url}{path} answered with status {response.status_code}.",
+                next_step="`redline logs` shows what the server says about it.",
+            )
+        return response

@@ -1,0 +1,1 @@
+"""Intervals, tests and trends over plain sequences of numbers. Knows nothing of where the numbers come from."""

@@ -1,0 +1,1 @@
+"""Prompts, corpora and conversations, own-written and seeded. Knows no server and gives no verdicts."""
