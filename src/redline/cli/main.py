@@ -29,7 +29,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "get": ("redline.cli.catalog", "get", "Fetch and verify the files of a tier."),
     "verify": ("redline.cli.prove", "verify", "Check that a server does what it should."),
     "bench": ("redline.cli.prove", "bench", "Measure a server, with intervals."),
-    "runs": ("redline.cli.prove", "runs", "List what was done and measured."),
+    "runs": ("redline.cli.runs", "runs", "List what was done and measured."),
     "doctor": ("redline.cli.doctor", "doctor", "Look at this machine for what would get in the way."),
 }
 _ALIASES: Final = {"switch": "up"}
