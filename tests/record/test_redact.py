@@ -71,6 +71,7 @@ def test_marks_are_taken_out(redactor: Redactor, text: str, expected: str) -> No
         "llamacpp/smollm2-135m-cpu-fast vllm/qwen38-27b-dual-ultrafast Qwen/Qwen3.8-27B-FP8",
         "git@github.com:vllm-project/vllm.git @torch.compile vllm@v0.33.0",
         "3d1e55dd70b43d4811305ea73431140928276c218baca4404be712dbd0ba9183",
+        "--spec-key 4 --spec-draft 7 --max-tokens 128 --tokenizer x",
         "serial execution, serial: true, serial number unknown",
     ],
 )

@@ -21,6 +21,7 @@ STATE_FILE: Final = "server.json"
 EVENTS_FILE: Final = "events.jsonl"
 LOG_FILE: Final = "engine.log"
 SUPERVISOR_LOG: Final = "supervisor.log"
+CONDITIONS_FILE: Final = "conditions.json"
 
 
 class ServerState(StrEnum):

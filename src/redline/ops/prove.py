@@ -1,17 +1,21 @@
 """What `verify` and `bench` do around their measuring: find the target, open a run, conclude it."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from redline.catalog.types import Catalog, Model
 from redline.engine.launch_plan import launch_plan_from_dict
-from redline.launch.state import PLAN_FILE, ServerState
+from redline.launch.state import CONDITIONS_FILE, PLAN_FILE, ServerState
 from redline.ops.servers import pick_server, target_of, wait_ready
 from redline.probe.client import Client
 from redline.probe.target import Secret, Target
+from redline.record.codec import from_json
 from redline.record.files import read_json
+from redline.record.manifest import RunManifest
 from redline.record.run import Run, create_run
 from redline.rig.detect import detect_rig
 from redline.settings import Settings
@@ -26,6 +30,7 @@ class Subject:
     drafting: bool
     argv: tuple[str, ...]
     engine_version: str | None
+    conditions: Mapping[str, Any] = field(default_factory=dict)
 
 
 def find_subject(catalog: Catalog, settings: Settings, name: str | None, url: str | None, model: str | None) -> Subject:
@@ -49,7 +54,18 @@ def find_subject(catalog: Catalog, settings: Settings, name: str | None, url: st
         drafting="--spec-type" in plan.argv,
         argv=plan.argv,
         engine_version=plan.engine_version,
+        conditions=_conditions(folder),
     )
+
+
+def _conditions(folder: Path) -> dict[str, Any]:
+    """Return the manifest fields that hold for every run against a server, as the run that started it wrote them."""
+    data = read_json(folder / CONDITIONS_FILE)
+    try:
+        made = from_json(RunManifest, data)
+    except ValueError:
+        return {}  # a server of an older redline: its runs say less
+    return {name: getattr(made, name) for name in ("resolved", "artifacts", "overrides", "labels")}
 
 
 def _endpoint(settings: Settings, url: str, model: str | None) -> Subject:
@@ -81,6 +97,7 @@ def recorded(settings: Settings, subject: Subject, command: str, seeds: dict[str
         argv=subject.argv,
         rig=rig.fingerprint,
         seeds=seeds,
+        **subject.conditions,
     )
     with run:
         yield run

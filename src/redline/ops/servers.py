@@ -9,14 +9,24 @@ from redline.engine.protocol import Signature
 from redline.engine.registry import get_engine
 from redline.errors import EngineStartError, InconclusiveError, NoServerError, RedlineError
 from redline.launch.logfile import tail
+from redline.launch.outcome import ServerFailed, stage_times
 from redline.launch.server import Stopped, end_orphan, resident_bytes, running_servers, stop
-from redline.launch.state import LOG_FILE, SUPERVISOR_LOG, ServerRecord, ServerState, list_servers
+from redline.launch.state import (
+    LOG_FILE,
+    SUPERVISOR_LOG,
+    ServerRecord,
+    ServerState,
+    list_servers,
+    read_history,
+)
 from redline.ops.events import StateChanged
 from redline.probe.target import Secret, Target
 from redline.record.files import hold_lock
+from redline.record.plain import plain_line
 from redline.settings import Settings
 
 _START_HINT: Final = "Start one with `redline up`, or give --url."
+_RECORDED_LOG_LINES: Final = 40
 BUSY: Final = "Another redline command is starting or stopping a server"
 
 
@@ -142,6 +152,21 @@ def explain_failure(folder: Path, record: ServerRecord) -> RedlineError:
         )
     return EngineStartError(
         f"{record.slug} did not start: {why}. {known.meaning}", next_step=known.remedy, details=shown
+    )
+
+
+def failure_of(folder: Path, record: ServerRecord) -> ServerFailed:
+    """Return why a server did not start, as a record, with the end of its log."""
+    lines = tail(folder / LOG_FILE, 200)
+    known = match_signature(record.engine, lines)
+    shown = [line for line in lines if line.strip()] or tail(folder / SUPERVISOR_LOG, _RECORDED_LOG_LINES)
+    return ServerFailed(
+        server_id=record.server_id,
+        reason=record.reason or "it ended",
+        cause=known.meaning if known else None,
+        remedy=known.remedy if known else None,
+        log_tail=tuple(plain_line(line, 400) for line in shown[-_RECORDED_LOG_LINES:]),
+        stages=stage_times(read_history(folder), record.created_at),
     )
 
 

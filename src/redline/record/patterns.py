@@ -49,6 +49,9 @@ _KEYS: Final = (
     r"|(?:hf|hub|access|auth|refresh|bearer|session|github|gh|gitlab|wandb|hugging[_-]?face|deploy|bot)[_-]?token)"
 )
 
+# `--spec-key 4` is no secret; a key that opens something is called by what it opens.
+SECRET_FLAG: Final = r"--?(?:[a-z]{1,20}[-_]){0,3}(?:token|(?:api|access|secret|private|auth)[-_]?key|password|secret)"
+
 
 def _is_secret_value(match: re.Match[str]) -> bool:
     """After `key=` anything but none, true and the like; after `key: ` in prose an ordinary word may follow."""
@@ -119,7 +122,7 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         "secret",
-        _compile(r"--(?:[a-z]{1,20}-){0,3}(?:token|key|password|secret)(?P<sep>(?:\s{1,3}|=))" + _VALUE),
+        _compile(SECRET_FLAG + r"(?P<sep>(?:\s{1,3}|=))" + _VALUE),
         accept=_is_secret_value,
     ),
     Rule("secret", _compile(r"token[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?P<x>[A-Za-z0-9._~+/=-]{12,4096})"), accept=_mixed),

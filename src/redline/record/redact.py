@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import Final
 
 from redline.record.identity import Identity
-from redline.record.patterns import RULES, Rule, is_ordinary
+from redline.record.patterns import RULES, SECRET_FLAG, Rule, is_ordinary
 
 _WINDOWS_USERS: Final = r"(?i:[A-Z]:|/mnt/[a-z])[\\/]{1,2}Users[\\/]{1,2}"
-_SECRET_FLAG: Final = re.compile(r"--?(?:[a-z]+[-_])*(?:token|key|password|secret)", re.IGNORECASE)
+_SECRET_FLAG: Final = re.compile(SECRET_FLAG, re.IGNORECASE)
 # Accounts that many machines have, and folders beside the homes of people.
 _SHARED_HOMES: Final = r"(?:linuxbrew|Public|Shared|Default|All Users|ubuntu|runner)(?![^/\\\s:'\"])"
 
