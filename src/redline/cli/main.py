@@ -31,6 +31,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "bench": ("redline.cli.prove", "bench", "Measure a server, with intervals."),
     "runs": ("redline.cli.runs", "runs", "List what was done and measured."),
     "report": ("redline.cli.report", "report", "Describe runs, or this rig, ready to be shared."),
+    "compare": ("redline.cli.compare", "compare", "Compare two runs or tiers, with intervals."),
     "doctor": ("redline.cli.doctor", "doctor", "Look at this machine for what would get in the way."),
 }
 _ALIASES: Final = {"switch": "up"}

@@ -22,7 +22,7 @@ from redline.launch.state import (
 from redline.ops.events import StateChanged
 from redline.probe.target import Secret, Target
 from redline.record.files import hold_lock
-from redline.record.plain import plain_line
+from redline.record.plain import plain_text
 from redline.settings import Settings
 
 _START_HINT: Final = "Start one with `redline up`, or give --url."
@@ -165,7 +165,7 @@ def failure_of(folder: Path, record: ServerRecord) -> ServerFailed:
         reason=record.reason or "it ended",
         cause=known.meaning if known else None,
         remedy=known.remedy if known else None,
-        log_tail=tuple(plain_line(line, 400) for line in shown[-_RECORDED_LOG_LINES:]),
+        log_tail=tuple(plain_text(line, 400).rstrip() for line in shown[-_RECORDED_LOG_LINES:]),
         stages=stage_times(read_history(folder), record.created_at),
     )
 

@@ -44,7 +44,8 @@ def differences(a: RunManifest, b: RunManifest) -> tuple[Difference, ...]:
         *_compare(Respect.MEANING, {"definitions": a.definitions_version}, {"definitions": b.definitions_version}),
         *_compare(Respect.WORKLOAD, _prefixed("seed", a.seeds), _prefixed("seed", b.seeds)),
         *_compare(Respect.RIG, _rig(a), _rig(b)),
-        *_compare(Respect.ENGINE, _engine(a), _engine(b)),
+        # Another engine is part of another tier, by its very name; another version of one engine is not.
+        *_compare(Respect.ENGINE if a.engine == b.engine else Respect.TIER, _engine(a), _engine(b)),
         *_compare(Respect.TIER, *_tiers(a, b)),
         *_compare(Respect.REDLINE, {"redline": a.redline_version}, {"redline": b.redline_version}),
     ]

@@ -50,7 +50,7 @@ _KEYS: Final = (
 )
 
 # `--spec-key 4` is no secret; a key that opens something is called by what it opens.
-SECRET_FLAG: Final = r"--?(?:[a-z]{1,20}[-_]){0,3}(?:token|(?:api|access|secret|private|auth)[-_]?key|password|secret)"
+HIDING_FLAG: Final = r"--?(?:[a-z]{1,20}[-_]){0,3}(?:token|(?:api|access|secret|private|auth)[-_]?key|password|secret)"
 
 
 def _is_secret_value(match: re.Match[str]) -> bool:
@@ -122,7 +122,7 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         "secret",
-        _compile(SECRET_FLAG + r"(?P<sep>(?:\s{1,3}|=))" + _VALUE),
+        _compile(HIDING_FLAG + r"(?P<sep>(?:\s{1,3}|=))" + _VALUE),
         accept=_is_secret_value,
     ),
     Rule("secret", _compile(r"token[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?P<x>[A-Za-z0-9._~+/=-]{12,4096})"), accept=_mixed),

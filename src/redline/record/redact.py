@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import Final
 
 from redline.record.identity import Identity
-from redline.record.patterns import RULES, SECRET_FLAG, Rule, is_ordinary
+from redline.record.patterns import HIDING_FLAG, RULES, Rule, is_ordinary
 
 _WINDOWS_USERS: Final = r"(?i:[A-Z]:|/mnt/[a-z])[\\/]{1,2}Users[\\/]{1,2}"
-_SECRET_FLAG: Final = re.compile(SECRET_FLAG, re.IGNORECASE)
+_HIDES_NEXT: Final = re.compile(HIDING_FLAG, re.IGNORECASE)
 # Accounts that many machines have, and folders beside the homes of people.
 _SHARED_HOMES: Final = r"(?:linuxbrew|Public|Shared|Default|All Users|ubuntu|runner)(?![^/\\\s:'\"])"
 
@@ -47,7 +47,7 @@ class Redactor:
         hidden = False
         for argument in arguments:
             shown.append("<secret>" if hidden else self.text(argument))
-            hidden = _SECRET_FLAG.fullmatch(argument) is not None
+            hidden = _HIDES_NEXT.fullmatch(argument) is not None
         return tuple(shown)
 
     def _replace(self, rule: Rule, match: re.Match[str]) -> str:

@@ -167,7 +167,7 @@ def _not_proved(pairs: Sequence[tuple[str, Subject]], boots: Sequence[BootFact])
     if not pairs:
         failed = [boot for boot in boots if boot.failed]
         if failed:
-            causes = join(dict.fromkeys(boot.cause or "of no known cause" for boot in failed))
+            causes = join(dict.fromkeys((boot.cause or "of no known cause").rstrip(".") for boot in failed))
             return Answer(
                 question=question,
                 words=f"{count(len(failed), 'boot')} never became a server: {causes}. Nothing else was looked at.",
@@ -191,7 +191,11 @@ def _not_proved(pairs: Sequence[tuple[str, Subject]], boots: Sequence[BootFact])
 def _gaps(subject: Subject) -> tuple[list[str], list[str]]:
     """Return sentences about what failed, and about what was not asked or not looked at."""
     bad = [f"{capital(row.title)} failed: {row.message}." for row in subject.checks_with(CheckStatus.FAIL)]
-    bad += [f"A boot failed: {boot.cause or boot.reason or 'unknown'}." for boot in subject.boots if boot.failed]
+    bad += [
+        f"A boot failed: {(boot.cause or boot.reason or 'unknown').rstrip('.')}."
+        for boot in subject.boots
+        if boot.failed
+    ]
     rest = [f"{capital(row.title)}: {row.message}." for row in subject.checks_with(*_UNASKED)]
     skipped = subject.checks_with(CheckStatus.SKIP)
     unmet = [row.title for row in skipped if row.skip_reason is SkipReason.UNMET]
@@ -292,7 +296,7 @@ def _steps(subject: Subject, program: str) -> list[tuple[int, str, str]]:
     if not subject.checks:
         steps.append((2, f"Check that {subject.name} does what it should.", f"{program} verify{slug}"))
     elif not subject.speeds:
-        steps.append((2, f"Measure {subject.name}.", f"{program} bench --quick{slug}"))
+        steps.append((2, f"Measure how fast {subject.name} is.", f"{program} bench --quick{slug}"))
     if subject.slug and subject.headline and subject.headline[0].boots < MIN_BOOTS:
         steps.append(
             (3, f"Measure {MIN_BOOTS} boots, so that tiers can be ranked.", f"{program} down; {program} up{slug}")

@@ -80,13 +80,10 @@ def _whisker(canvas: Canvas, x: Scale, estimate: Estimate, y: float, colour: str
 
 
 def _axis(canvas: Canvas, x: Scale, at: Sequence[float], top: float, bottom: float, unit: str) -> None:
-    """Vertical rules with numbers below; the unit stands by the last number that leaves it room."""
+    """Vertical rules with numbers below; the unit stands by the last number."""
     for place, value in enumerate(at):
         canvas.line(x(value), top, x(value), bottom, "rule")
-        last = place == len(at) - 1
-        near_right = x(value) > canvas.width - 40
-        words = f"{number(value)} {unit}" if last else number(value)
-        canvas.text(x(value), bottom + 16, words, "muted", "end" if near_right else "start" if place == 0 else "middle")
+        canvas.tick(x(value), bottom + 16, f"{number(value)} {unit}" if place == len(at) - 1 else number(value))
 
 
 def against_context(points: Sequence[ContextPoint], width: float) -> str:
@@ -128,7 +125,7 @@ def _curve(
         canvas.text(inner - 6, y(value) + 4, number(value), "muted", "end")
     sizes = sorted({size for size, _ in values})
     for size in sizes if len(sizes) <= 5 else log_ticks(low, high, 5):
-        canvas.text(x(size), floor + 16, short_tokens(round(size)), "muted", "middle")
+        canvas.tick(x(size), floor + 16, short_tokens(round(size)))
     means = {size: [value for at, value in values if at == size] for size in sizes}
     canvas.path([(x(size), y(sum(found) / len(found))) for size, found in means.items()], f"stroke c{colour}")
     for size, value in values:
@@ -164,7 +161,7 @@ def memory_over_time(points: Sequence[MemoryPoint], width: float) -> str:
         for at, value in line if len(line) <= 120 else ():
             canvas.dot(x(at), y(value / unit), 2.6, f"fill c{colour % COLOURS}", f"{name} {value / unit:.1f} {word}")
     for at in ticks(points[0].at_s, points[-1].at_s, 3 if width < 400 else 6):
-        canvas.text(x(at), floor + 16, seconds(at) if at else "0 s", "muted", "middle" if at else "start")
+        canvas.tick(x(at), floor + 16, seconds(at) if at else "0 s")
     if gpus:
         legend(canvas, left, 212, right - left, [(f"c{i % COLOURS}", name) for i, (name, _) in enumerate(series)])
     return canvas.render(f"Memory held over time, {low:.0f} to {high:.0f} {word}")
@@ -218,7 +215,7 @@ def acceptance_over_time(points: Sequence[AcceptancePoint], width: float) -> str
         canvas.line(left, y(value), right, y(value), "rule")
         canvas.text(left - 6, y(value) + 4, number(value), "muted", "end")
     for value in ticks(0, furthest, 3 if width < 400 else 6):
-        canvas.text(x(value), floor + 16, number(value), "muted", "middle" if value else "start")
+        canvas.tick(x(value), floor + 16, number(value))
     canvas.text((left + right) / 2, floor + 34, "tokens generated before", "muted", "middle")
     for point in points:
         colour = f"c{classes.index(point.prompt_class) % COLOURS}"
@@ -241,7 +238,7 @@ def stage_timeline(boots: Sequence[BootFact], width: float) -> str:
     bottom = line * len(shown) + 4
     for value in ticks(0, longest, 3 if width < 400 else 6):
         canvas.line(x(value), 0, x(value), bottom, "rule")
-        canvas.text(x(value), bottom + 14, f"{number(value)} s", "muted", "start" if value == 0 else "middle")
+        canvas.tick(x(value), bottom + 14, f"{number(value)} s")
     for place, boot in enumerate(shown):
         y = line * place
         end = (

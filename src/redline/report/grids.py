@@ -71,7 +71,7 @@ def ratios(rows: Sequence[RatioRow], width: float, *, margin: float) -> str:
     for value in log_ticks(low, high, 4 if width < 400 else 8):
         if abs(x(value) - x(1)) > 26:
             canvas.line(x(value), 4, x(value), bottom, "rule")
-            canvas.text(x(value), bottom + 16, f"{value:g}", "muted", "middle")
+            canvas.tick(x(value), bottom + 16, f"{value:g}")
     canvas.line(x(1), 4, x(1), bottom, "axis")
     canvas.text(x(1), bottom + 16, "1", "ink strong", "middle")
     for place, row in enumerate(rows):
@@ -84,5 +84,11 @@ def ratios(rows: Sequence[RatioRow], width: float, *, margin: float) -> str:
             for end in (row.low, row.high):
                 canvas.line(x(end), y + 25, x(end), y + 33, f"stroke {colour}", 2.5)
         canvas.dot(x(row.ratio), y + 29, 5, f"fill {colour}", row.words)
-    canvas.text(width / 2, bottom + 32, "ratio B / A, 95 % interval; shaded: counts as equal", "muted", "middle")
+    canvas.text(
+        width / 2,
+        bottom + 32,
+        "95 % intervals; right of 1, B is better",
+        "muted",
+        "middle",
+    )
     return canvas.render("Ratios of B to A with 95 % intervals")

@@ -65,6 +65,12 @@ class Canvas:
             f'<text x="{x:.1f}" y="{y:.1f}" class="{escape(style)}" text-anchor="{anchor}">{escape(words)}</text>'
         )
 
+    def tick(self, x: float, y: float, words: str, style: str = "muted") -> None:
+        """Words centred under a place, moved inwards where they would leave the canvas."""
+        half = text_width(words) / 2
+        anchor = "start" if x - half < 0 else "end" if x + half > self.width else "middle"
+        self.text(x, y, words, style, anchor)
+
     def render(self, label: str) -> str:
         """Return the SVG element; `label` is what a screen reader says."""
         size = f'viewBox="0 0 {self.width:.0f} {self.height:.0f}" width="{self.width:.0f}" height="{self.height:.0f}"'
