@@ -59,10 +59,11 @@ def _what_ran(subjects: Sequence[Subject], boots: Sequence[BootFact]) -> Answer:
         if not boots:
             return Answer(question=question, words="Nothing: this report describes the rig alone.")
         ready = sum(1 for boot in boots if not boot.failed)
-        words = f"Nothing was measured for this report. The last {count(len(boots), 'boot')} on this rig: "
+        which = "The last boot" if len(boots) == 1 else f"Of the last {len(boots)} boots"
+        ended = f"{ready} became ready, {len(boots) - ready} did not" if len(boots) > 1 else _ending(boots[0])
         return Answer(
             question=question,
-            words=words + f"{ready} became ready, {len(boots) - ready} did not.",
+            words=f"Nothing was measured for this report. {which} on this rig{':' if len(boots) > 1 else ''} {ended}.",
             points=tuple(_boot_words(boot) for boot in boots),
         )
     runs = [run for subject in subjects for run in subject.runs]
@@ -77,6 +78,10 @@ def _what_ran(subjects: Sequence[Subject], boots: Sequence[BootFact]) -> Answer:
         words=f"{what}: {join(subject.name for subject in subjects)}.{tail}",
         points=tuple(f"{name} {_deeds(subject)}." for name, subject in zip(names, subjects, strict=True)),
     )
+
+
+def _ending(boot: BootFact) -> str:
+    return "did not become ready" if boot.failed else "became ready"
 
 
 def _boot_words(boot: BootFact) -> str:
@@ -129,9 +134,10 @@ def _proved(pairs: Sequence[tuple[str, Subject]]) -> Answer:
     asked = [row for _, subject in pairs for row in subject.checks if row.status is not CheckStatus.SKIP]
     passed = sum(1 for row in asked if row.status in _PASSED)
     measured = sum(1 for _, subject in pairs if subject.headline)
+    checks = f"{passed} of {len(asked)} applicable checks passed" if asked else "No check was asked"
     return Answer(
         question=question,
-        words=f"{passed} of {len(asked)} applicable checks passed; {measured} of {len(pairs)} were measured.",
+        words=f"{checks}; {measured} of {len(pairs)} were measured.",
         tone=Tone.GOOD,
         points=tuple(f"{name}: {sentence}" for name, sentence in points),
     )
