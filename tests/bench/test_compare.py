@@ -2,6 +2,8 @@
 
 import math
 import random
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.report.records import check, make_record, on_boots, sample
@@ -14,7 +16,7 @@ from redline.workload.prompts import PromptClass
 FAST = "llamacpp/smollm2-135m-cpu-fast"
 
 
-def arm(boots: int, rate: float, *, seed: int, spread: float = 0.01, **fields: object) -> list[RunRecord]:
+def arm(boots: int, rate: float, *, seed: int, spread: float = 0.01, **fields: Any) -> list[RunRecord]:
     """Return boots whose prompts differ much and whose boots differ by `spread`, as real ones do."""
     random_ = random.Random(seed)
     records = []
@@ -28,6 +30,12 @@ def arm(boots: int, rate: float, *, seed: int, spread: float = 0.01, **fields: o
         run_id = f"r{seed}-{boot}"
         records.append(make_record(samples, run_id=run_id, server_id=run_id, **fields))
     return records
+
+
+def prompts(rates: list[tuple[int, float]], boot: str, **extra: Any) -> RunRecord:
+    """Return one boot that answered prompts at rates."""
+    samples = [sample(PromptClass.PROSE, index, rate, **extra) for index, rate in rates]
+    return make_record(samples, run_id=boot, server_id=boot)
 
 
 def against(a: list[RunRecord], b: list[RunRecord], margin: float = 0.05) -> Comparison:
@@ -67,30 +75,17 @@ def test_repeats_are_rarely_called_different() -> None:
     """Seeded A/A: over 500 experiments of three boots an arm, at most 6.4 % get a verdict of faster or slower."""
     wrong = 0
     for seed in range(500):
-        found = against(
-            arm(3, 100, seed=2 * seed, spread=0.028), arm(3, 100, seed=2 * seed + 1, spread=0.028), margin=1e-6
-        )
+        a, b = (arm(3, 100, seed=2 * seed + side, spread=0.028) for side in (0, 1))
+        found = against(a, b, margin=1e-6)
         wrong += found.verdict in (Verdict.FASTER, Verdict.SLOWER)
     assert wrong <= 32
 
 
 def test_times_turn_round() -> None:
-    slow = [
-        make_record(
-            [sample(PromptClass.PROSE, n, 50.0, ttft_s=2.0 + b / 100) for n in range(3)],
-            run_id=f"s{b}",
-            server_id=f"s{b}",
-        )
-        for b in range(3)
-    ]
-    quick = [
-        make_record(
-            [sample(PromptClass.PROSE, n, 50.0, ttft_s=1.0 + b / 100) for n in range(3)],
-            run_id=f"q{b}",
-            server_id=f"q{b}",
-        )
-        for b in range(3)
-    ]
+    slow, quick = (
+        [prompts([(n, 50.0) for n in range(3)], f"{ttft_s}-{boot}", ttft_s=ttft_s + boot / 100) for boot in range(3)]
+        for ttft_s in (2.0, 1.0)
+    )
     (row,) = [row for row in against(slow, quick).rows if row.metric == "ttft_s"]
     assert row.verdict is Verdict.FASTER
     assert row.ratio is not None
@@ -113,20 +108,10 @@ def test_an_arm_that_is_mixed_forbids_a_verdict() -> None:
 
 
 def test_other_definitions_forbid_a_ratio() -> None:
-    newer = [RunRecord(**{**_fields(record), "manifest": _redefined(record)}) for record in arm(3, 300, seed=2)]
+    newer = [replace(r, manifest=replace(r.manifest, definitions_version=2)) for r in arm(3, 300, seed=2)]
     found = against(arm(3, 100, seed=1), newer)
     assert found.rows == ()
     assert found.why == "the measured words have other meanings in the two arms"
-
-
-def _fields(record: RunRecord) -> dict[str, object]:
-    return {name: getattr(record, name) for name in ("directory", "events", "finished", "writing", "problems")}
-
-
-def _redefined(record: RunRecord) -> object:
-    from dataclasses import replace
-
-    return replace(record.manifest, definitions_version=2)
 
 
 def test_regimes_are_not_mixed() -> None:
@@ -138,35 +123,22 @@ def test_regimes_are_not_mixed() -> None:
 
 def test_a_boot_is_not_judged_on_prompts_that_others_lack() -> None:
     """One boot answered an easy prompt more; on the common ones the arms are equal."""
-    easy = make_record(
-        [sample(PromptClass.PROSE, n, rate) for n, rate in ((0, 50.0), (1, 60.0), (9, 900.0))], server_id="e"
-    )
-    rest = [
-        make_record(
-            [sample(PromptClass.PROSE, n, rate) for n, rate in ((0, 50.0 + b / 100), (1, 60.0))],
-            run_id=f"x{b}",
-            server_id=f"x{b}",
-        )
-        for b in range(5)
-    ]
+    easy = prompts([(0, 50.0), (1, 60.0), (9, 900.0)], "easy")
+    rest = [prompts([(0, 50.0 + boot / 100), (1, 60.0)], f"boot {boot}") for boot in range(5)]
     found = against([easy, *rest[:2]], rest[2:])
     assert found.verdict is Verdict.EQUIVALENT
 
 
 def test_the_difference_is_named() -> None:
-    deeper = {"resolved": {"spec_n": FieldRecord(3, "cli:--spec-n"), "drafter": FieldRecord("lookup-map-k", "rule:x")}}
-    base = {
-        "resolved": {"spec_n": FieldRecord(7, "rule:lookup-depth"), "drafter": FieldRecord("lookup-map-k", "rule:x")}
-    }
-    found = against(arm(3, 100, seed=1, **base), arm(3, 100, seed=2, **deeper))
+    drafter = FieldRecord("lookup-map-k", "rule:x")
+    base, deeper = ({"spec_n": FieldRecord(depth, "rule:x"), "drafter": drafter} for depth in (7, 3))
+    found = against(arm(3, 100, seed=1, resolved=base), arm(3, 100, seed=2, resolved=deeper))
     assert [(item.field, item.a, item.b) for item in found.differences] == [("spec_n", "7", "3")]
     assert found.about == "tier"
     assert against(arm(3, 100, seed=1), arm(3, 100, seed=2)).about.startswith("nothing that is recorded")
 
 
 def test_another_redline_alone_is_a_question_and_beside_a_tier_is_none() -> None:
-    from dataclasses import replace
-
     def upgraded(record: RunRecord) -> RunRecord:
         return replace(record, manifest=replace(record.manifest, redline_version="9.9"))
 
