@@ -93,7 +93,7 @@ def test_times_turn_round() -> None:
 
 
 def test_two_differences_forbid_a_verdict() -> None:
-    other = {"rig": {"cpu_model": "Other", "cpus": 8}, "slug": FAST}
+    other: dict[str, Any] = {"rig": {"cpu_model": "Other", "cpus": 8}, "slug": FAST}
     found = against(arm(3, 100, seed=1), arm(3, 300, seed=2, **other))
     assert found.verdict is Verdict.UNDETERMINED
     assert found.why == "confounded: the arms differ in rig and in tier"
