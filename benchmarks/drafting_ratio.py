@@ -18,7 +18,7 @@ from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog
 from redline.engine.counters import acceptance, counters_delta
 from redline.engine.registry import get_engine
-from redline.launch.server import follow, start, stop
+from redline.launch.server import follow, register, start, stop
 from redline.launch.state import read_record
 from redline.ops.servers import target_of
 from redline.probe.client import Client
@@ -40,9 +40,8 @@ def main() -> None:
     options = parser.parse_args()
     settings = load_settings()
     catalog = load_catalog(settings.user_catalog_dir)
-    print(
-        f"A {options.a}\nB {options.b}\ngreedy, {options.tokens} tokens, a fresh server a request, {detect_rig().cpu_model}"
-    )
+    print(f"A {options.a}\nB {options.b}")
+    print(f"greedy, {options.tokens} tokens, a fresh server a request, {detect_rig().cpu_model}")
     print(f"{'class':<7}{'n':>3}{'A tok/s':>9}{'B tok/s':>9}{'A/B':>7}   95 % interval   tokens a drafted step (A)")
     with tempfile.TemporaryDirectory() as folder:
         for name in options.classes.split(","):
@@ -74,7 +73,8 @@ def measure(
     tier = resolve(catalog, slug, settings.layers)
     ensure(catalog, tier.artifact.value, settings.models_dir)
     plan = get_engine(tier.key.engine).launch_plan(catalog, tier, detect_rig(), settings.models_dir)
-    directory, record = start(folder, plan, dict(os.environ))
+    directory, record = register(folder, plan)
+    start(directory, dict(os.environ))
     try:
         for _ in follow(directory):
             pass
