@@ -4,7 +4,7 @@ import asyncio
 import queue
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
@@ -52,7 +52,7 @@ class _Cancelled(Exception):  # noqa: N818 -- it reports no error
     """Ends the worker at its next report, because nobody listens any more."""
 
 
-def follow_callback(work: Callable[[Callable[[T], None]], object]) -> Iterator[T]:
+def follow_callback(work: Callable[[Callable[[T], None]], object]) -> Generator[T, None, None]:
     """Run `work` in a thread and yield what it reports; its error is raised here.
 
     When the caller stops listening (Ctrl-C), the work ends at its next report, and only then is control given back.
