@@ -5,7 +5,6 @@
 
 A fresh process for each request, since lookup drafting remembers earlier answers. Arms run forwards and backwards in
 turn, so that a drifting machine hits all of them. The table holds every class asked for, those that lose included.
-`--lookups` sweeps settings (type:key tokens:draft tokens:min hits) in the same run; without it the catalogue's are used.
 """
 
 import argparse
