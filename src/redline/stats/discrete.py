@@ -6,11 +6,13 @@ Meant for sampling: short continuations with and without a drafter must come fro
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from redline.stats.distribution import chi_square_sf
 
 MIN_EXPECTED: Final = 5.0
+
+Outcome = TypeVar("Outcome", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +31,7 @@ class ChiSquare:
     distance: float
 
 
-def fits(counts: Mapping[Hashable, int], shares: Mapping[Hashable, float]) -> ChiSquare:
+def fits(counts: Mapping[Outcome, int], shares: Mapping[Outcome, float]) -> ChiSquare:
     """Return the test of counts against known shares (K. Pearson, Phil. Mag. 50, 1900).
 
     Raises:
@@ -46,7 +48,7 @@ def fits(counts: Mapping[Hashable, int], shares: Mapping[Hashable, float]) -> Ch
     return _result(cells, pooled, distance)
 
 
-def alike(counts_a: Mapping[Hashable, int], counts_b: Mapping[Hashable, int]) -> ChiSquare:
+def alike(counts_a: Mapping[Outcome, int], counts_b: Mapping[Outcome, int]) -> ChiSquare:
     """Return the test of two samples being drawn from one distribution; sizes may differ.
 
     Outcomes expected fewer than five times in a sample are pooled into one (W. G. Cochran, Biometrics 10, 1954).

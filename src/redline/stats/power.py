@@ -48,7 +48,7 @@ def power_of(difference: float, cv: float, per_arm: int, alpha: float = DEFAULT_
     freedom = per_arm - 1
     shift = abs(math.log1p(difference)) / (cv * math.sqrt(2 / per_arm))
     if freedom >= _LARGE:
-        return _chance_seen(shift, t_quantile(1 - alpha / 2, 2 * freedom), 2 * freedom)
+        return min(1.0, _chance_seen(shift, t_quantile(1 - alpha / 2, 2 * freedom), 2 * freedom))
     total = weights = 0.0
     for step in range(_SHARES + 1):
         # The share is a beta variable of freedom/2, freedom/2; as a squared sine its density is smooth at the ends.
