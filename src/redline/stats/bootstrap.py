@@ -1,6 +1,7 @@
 """Bootstrap intervals of one boot's runs, for display: medians and tails, where no formula serves.
 
-Never for a verdict: over three to five boot means a bootstrap calls 19 to 33 % of equal arms different. Needs numpy.
+Never for a verdict: a bootstrap of three boot means calls 19 % of equal arms different (docs/statistics.md). The mean
+of a few runs is better served by `interval.estimate_mean`. Needs numpy.
 """
 
 from collections.abc import Sequence

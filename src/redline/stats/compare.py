@@ -1,7 +1,7 @@
 """Two arms against each other: faster, slower, equivalent or undetermined, from boot means alone.
 
-Welch's t interval on the logarithms of the boot means. A bootstrap over three to five boot means would call 19 to 33 %
-of equal arms different (simulated: docs/statistics.md), so none is offered here.
+Welch's t interval on the logarithms of the boot means. A bootstrap of three boot means would call 19 % of equal
+arms different, and one of five 13 % (docs/statistics.md), so none is offered here.
 """
 
 import math

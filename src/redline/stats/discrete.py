@@ -4,7 +4,7 @@ Meant for sampling: short continuations with and without a drafter must come fro
 """
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -73,7 +73,7 @@ def alike(counts_a: Mapping[Outcome, int], counts_b: Mapping[Outcome, int]) -> C
 _Cell = tuple[tuple[float, ...], tuple[float, ...]]
 
 
-def _pool(cells: list[_Cell]) -> tuple[list[_Cell], int]:
+def _pool(cells: Sequence[_Cell]) -> tuple[list[_Cell], int]:
     """Merge outcomes that are expected too rarely, and the next rarest with them until the rest is expected enough."""
     ordered = sorted(cells, key=lambda cell: min(cell[1]))
     rare = [cell for cell in ordered if min(cell[1]) < MIN_EXPECTED]
