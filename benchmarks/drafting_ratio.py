@@ -41,7 +41,8 @@ def main() -> None:
     settings = load_settings()
     catalog = load_catalog(settings.user_catalog_dir)
     print(
-        f"A {options.a}\nB {options.b}\ngreedy, {options.tokens} tokens, a fresh server a request, {detect_rig().cpu_model}"
+        f"A {options.a}\nB {options.b}\n"
+        f"greedy, {options.tokens} tokens, a fresh server a request, {detect_rig().cpu_model}"
     )
     print(f"{'class':<7}{'n':>3}{'A tok/s':>9}{'B tok/s':>9}{'A/B':>7}   95 % interval   tokens a drafted step (A)")
     with tempfile.TemporaryDirectory() as folder:

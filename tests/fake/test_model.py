@@ -140,7 +140,8 @@ def test_a_schema_is_obeyed() -> None:
 
 
 def test_thinking_follows_the_request_unless_it_cannot() -> None:
-    on, off = {"chat_template_kwargs": {"enable_thinking": True}}, {"chat_template_kwargs": {"enable_thinking": False}}
+    on: dict[str, Any] = {"chat_template_kwargs": {"enable_thinking": True}}
+    off: dict[str, Any] = {"chat_template_kwargs": {"enable_thinking": False}}
     assert _ask("2 + 2", **on).reasoning
     assert not _ask("2 + 2", **off).reasoning
     assert not _ask("2 + 2").reasoning

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.fake.pace import Pace, prefill_s
+from redline.fake.pace import Pace, Step, prefill_s
 from redline.fake.scenario import Drafter, Speed
 
 
 def _steps(
     speed: Speed, drafter: Drafter | None, tokens: int, *, context: int = 10, spoken: int = 0, answered: int = 0
-):  # type: ignore[no-untyped-def]
+) -> list[Step]:
     return list(Pace(speed, drafter, seed=1, answered=answered, spoken=spoken).steps(context, tokens))
 
 
@@ -30,7 +30,7 @@ def test_acceptance_is_the_chance_that_was_given() -> None:
 
 
 def test_a_dead_drafter_drafts_and_an_idle_one_does_not() -> None:
-    dead, idle = (_steps(Speed(), Drafter(mode=mode), 50)[1:] for mode in ("dead", "idle"))  # type: ignore[arg-type]
+    dead, idle = (_steps(Speed(), Drafter(mode=mode), 50)[1:] for mode in ("dead", "idle"))
     assert {(step.drafted, step.accepted) for step in dead} == {(3, 0)}
     assert {(step.drafted, step.accepted) for step in idle} == {(0, 0)}
 

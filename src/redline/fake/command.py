@@ -112,12 +112,18 @@ def _play(options: argparse.Namespace, scenario: Scenario, engine: dict[str, str
             scenario=replace(scenario, model=_named(scenario.model, options.model or engine.get("model"), engine)),
             dialect=dialect,
             host=options.host or engine.get("host") or "127.0.0.1",
-            port=options.port if options.port is not None else int(engine.get("port", 0)),
+            port=options.port if options.port is not None else _port(engine.get("port", "0")),
             seed=options.seed,
             truth=options.truth,
             ready_fd=options.ready_fd,
         )
     )
+
+
+def _port(text: str) -> int:
+    if not text.isdigit() or int(text) > 65535:
+        raise DataError(f"--port {text}: a port is a number from 0 to 65535.")
+    return int(text)
 
 
 def _named(model: Model, name: str | None, engine: dict[str, str]) -> Model:

@@ -83,7 +83,7 @@ class Core:
             prompt=prompt,
             prompt_tokens=tokens.count(prompt.text),
             units=units,
-            finish_reason=finish if finish != "stop" or not answer.calls else "tool_calls",
+            finish_reason="tool_calls" if finish == "stop" and any(unit.name for unit in units) else finish,
         )
 
     def _with_empty(self, prompt: Prompt, units: tuple[Emission, ...], room: int) -> tuple[tuple[Emission, ...], str]:
