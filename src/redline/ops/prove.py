@@ -26,6 +26,7 @@ class Subject:
     drafting: bool
     argv: tuple[str, ...]
     engine_version: str | None
+    labels: tuple[str, ...] = ()
 
 
 def find_subject(catalog: Catalog, settings: Settings, name: str | None, url: str | None, model: str | None) -> Subject:
@@ -46,9 +47,10 @@ def find_subject(catalog: Catalog, settings: Settings, name: str | None, url: st
     return Subject(
         target=target_of(record, settings),
         model=catalog.models[key.model] if key else None,
-        drafting="--spec-type" in plan.argv,
+        drafting="--spec-type" in plan.argv or "--speculative-config" in plan.argv,
         argv=plan.argv,
         engine_version=plan.engine_version,
+        labels=tuple(f"{name}:{value}" for name, value in plan.labels.items()),
     )
 
 
@@ -80,6 +82,7 @@ def recorded(settings: Settings, subject: Subject, command: str, seeds: dict[str
         driver_version=rig.driver_version,
         argv=subject.argv,
         rig=rig.fingerprint,
+        labels=subject.labels,
         seeds=seeds,
     )
     with run:
