@@ -19,7 +19,7 @@ from redline.settings import Layers
 Places = Mapping[tuple[str, str], str]
 """Where each record stands: (section, id) to `file:line`."""
 
-_DATE: Final = re.compile(r"\d{4}-\d{2}(-\d{2})?$")
+_DATE: Final = re.compile(r"\d{4}-\d{2}(-\d{2})?$|unknown$")
 _ROOTS: Final = ("model", "engine", "version", "topology", "artifact", "drafter")
 
 
@@ -107,7 +107,7 @@ def _check_evidence(catalog: Catalog, places: Places, problems: Problems) -> Non
         if row.engine not in catalog.engines:
             problems.add(where, f"evidence {row.id}: unknown engine {row.engine!r}")
         if not _DATE.match(row.date):
-            problems.add(where, f"evidence {row.id}: date {row.date!r} is not written as 2026-08-21")
+            problems.add(where, f"evidence {row.id}: date {row.date!r} is not written as 2026-08-21, or unknown")
         if row.metric not in METRICS:
             problems.add(where, f"evidence {row.id}: unknown metric {row.metric!r}; known: {', '.join(METRICS)}")
         elif row.unit != METRICS[row.metric]:

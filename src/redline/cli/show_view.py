@@ -1,5 +1,6 @@
 """One tier on the screen: its values, where each comes from, what it is made of, and what is known against it."""
 
+import itertools
 import textwrap
 from typing import Any
 
@@ -8,7 +9,7 @@ import click
 from redline.artifacts.disk import tier_artifacts
 from redline.catalog.explain import counts, evidence_of, explain_origin, hazards_of
 from redline.catalog.fields import ABSENT, TIER_FIELDS, ResolvedTier
-from redline.catalog.types import Artifact, Catalog, Hub, Undeclared
+from redline.catalog.types import Artifact, Catalog, Evidence, Hub, Undeclared
 
 
 def show_json(catalog: Catalog, tier: ResolvedTier) -> dict[str, Any]:
@@ -86,15 +87,20 @@ def _write_hazards(catalog: Catalog, tier: ResolvedTier) -> None:
 def _write_evidence(catalog: Catalog, tier: ResolvedTier) -> None:
     rows = evidence_of(catalog, tier.slug)
     click.echo("\n  measured" if rows else "\n  measured: nothing is known")
-    for row in rows:
+    for _, same in itertools.groupby(rows, key=_circumstances):
+        group = list(same)
+        row = group[0]
         patched = f" with {', '.join(row.patches)}" if row.patches else ""
-        doubt = "" if counts(catalog, row) else "   does not count here"
-        click.echo(
-            f"    {row.metric:<18} {row.value:>12,.6g} {row.unit:<7} {row.kind.value}, {row.date}, "
-            f"{row.engine} {row.engine_version}{patched}{doubt}"
-        )
-        setup = f"{row.setup}; " if row.setup else ""
-        click.echo(_wrapped(f"{setup}{row.rig}; {row.source}", " " * 6))
+        doubt = "" if counts(catalog, row) else "; does not count towards the status here"
+        head = f"{row.kind.value} {row.date} on {row.rig}, {row.engine} {row.engine_version}{patched}{doubt}"
+        click.echo(_wrapped(f"{head}; source: {row.source}", " " * 4))
+        for item in group:
+            setup = f"   {item.setup}" if item.setup else ""
+            click.echo(f"      {item.metric:<18} {item.value:>13,.7g} {item.unit:<7}{setup}".rstrip())
+
+
+def _circumstances(row: Evidence) -> tuple[object, ...]:
+    return (row.kind, row.date, row.rig, row.engine, row.engine_version, row.patches, row.source)
 
 
 def _wrapped(text: str, indent: str, colour: str | None = None) -> str:
