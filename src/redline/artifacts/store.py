@@ -37,6 +37,11 @@ class ArtifactState:
         """Whether every file may be used."""
         return all(state in GOOD for _, state in self.files)
 
+    @property
+    def present(self) -> bool:
+        """Whether every file is there, whatever is in it."""
+        return all(state is not FileState.ABSENT for _, state in self.files)
+
 
 def artifact_folder(models_dir: Path, artifact: Artifact) -> Path:
     """Return where an artifact lives: one folder of its own."""

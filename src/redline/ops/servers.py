@@ -1,9 +1,9 @@
 """Finding servers, and the target that a command talks to; stopping them, with proof."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from redline.engine.protocol import Signature
 from redline.engine.registry import get_engine
@@ -67,7 +67,7 @@ def pick_server(settings: Settings, name: str | None) -> tuple[Path, ServerRecor
     """
     servers = running_servers(settings.servers_dir)
     if not servers:
-        raise NoServerError("No server is running.", next_step=_START_HINT)
+        raise _none_running(settings)
     if name is None:
         if len(servers) > 1:
             names = ", ".join(record.slug for _, record in servers)
@@ -78,6 +78,17 @@ def pick_server(settings: Settings, name: str | None) -> tuple[Path, ServerRecor
             return folder, record
     names = ", ".join(record.slug for _, record in servers)
     raise NoServerError(f"No running server is called {name!r}.", next_step=f"Running: {names}.")
+
+
+def _none_running(settings: Settings) -> NoServerError:
+    ended = list_servers(settings.servers_dir)
+    if ended and ended[-1][1].state is ServerState.FAILED:
+        _, last = ended[-1]
+        return NoServerError(
+            f"No server is running. The last one, {last.slug}, failed: {last.reason}.",
+            next_step="`redline logs` shows what its engine said. " + _START_HINT,
+        )
+    return NoServerError("No server is running.", next_step=_START_HINT)
 
 
 def latest_server(settings: Settings, name: str | None) -> tuple[Path, ServerRecord]:
@@ -112,20 +123,30 @@ def target_of(record: ServerRecord, settings: Settings) -> Target:
     )
 
 
-def wait_ready(folder: Path) -> Iterator[StateChanged]:
-    """Yield a server's steps until it is ready.
+def wait_ready(folder: Path) -> Generator[StateChanged, None, ServerRecord]:
+    """Yield a server's steps until it is ready, and return its record then.
 
     Raises:
         EngineStartError: it failed; carries the last log lines and the known cause, where there is one.
     """
     from redline.launch.server import follow
 
-    record: ServerRecord | None = None
-    for record, event in follow(folder):
+    final = yield from _as_events(follow(folder))
+    if final.state is not ServerState.READY:
+        raise explain_failure(folder, final)
+    return final
+
+
+def _as_events(
+    steps: Generator[tuple[ServerRecord, dict[str, Any]], None, ServerRecord],
+) -> Generator[StateChanged, None, ServerRecord]:
+    while True:
+        try:
+            record, event = next(steps)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
         seconds = float(event["time"]) - record.created_at
         yield StateChanged(server=record, state=event["state"], text=event["text"], seconds=seconds)
-    if record is not None and record.state is not ServerState.READY:
-        raise explain_failure(folder, record)
 
 
 def explain_failure(folder: Path, record: ServerRecord) -> RedlineError:
@@ -168,7 +189,7 @@ def down(settings: Settings, name: str | None, *, everything: bool) -> Iterator[
         if everything:
             servers = running_servers(settings.servers_dir)
             if not servers:
-                raise NoServerError("No server is running.", next_step=_START_HINT)
+                raise _none_running(settings)
         else:
             servers = [pick_server(settings, name)]
         for folder, record in servers:

@@ -3,6 +3,7 @@
 Nothing that runs is touched before the new server has passed every check that can be made without starting it.
 """
 
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -13,17 +14,17 @@ from typing import Any, Final
 
 from redline.artifacts.disk import look_at_tier, tier_artifacts
 from redline.artifacts.progress import FileProgress
-from redline.artifacts.store import artifact_folder, ensure
+from redline.artifacts.store import artifact_folder, ensure, locate
 from redline.bench.quick import QuickRegime
 from redline.catalog.fields import TIER_FIELDS, ResolvedTier
 from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog
 from redline.engine.launch_plan import LaunchPlan
 from redline.engine.registry import get_engine
-from redline.errors import EngineStartError, ExitCode, RedlineError
-from redline.guard.finding import Finding, GuardRefusal, Severity, is_experiment
+from redline.errors import ExitCode, RedlineError
+from redline.guard.finding import Finding, GuardRefusal, Override, Severity, is_experiment
 from redline.guard.rules import GuardContext, run_guards
-from redline.launch.server import end_orphan, resident_bytes, running_servers, start, stop
+from redline.launch.server import end_orphan, register, resident_bytes, running_servers, start, stop
 from redline.launch.state import PLAN_FILE, ServerRecord, ServerState, list_servers, read_record
 from redline.ops.bench import bench_quick
 from redline.ops.events import (
@@ -36,15 +37,15 @@ from redline.ops.events import (
     Replacing,
     RunSaved,
     Started,
-    StateChanged,
 )
 from redline.ops.servers import BUSY, lock_path, target_of, wait_ready
-from redline.ops.stream import follow_callback
+from redline.ops.stream import deferred_signals, follow_callback
 from redline.ops.verify import verdict_of, verify
 from redline.plan.dispatch import plan_tier
 from redline.plan.types import FitPlan
+from redline.record.codec import jsonable
 from redline.record.event import payload
-from redline.record.files import hold_lock, read_json
+from redline.record.files import hold_lock, read_json, write_atomic
 from redline.record.manifest import FieldRecord
 from redline.record.run import Run, create_run
 from redline.rig.detect import detect_rig, find_nvcc
@@ -52,6 +53,7 @@ from redline.rig.ports import find_port_holder
 from redline.rig.types import Rig
 from redline.settings import Settings
 
+CONDITIONS_FILE: Final = "conditions.json"
 DEFAULT_SLUG: Final = "llamacpp/smollm2-135m-cpu-fast"
 UP_REGIME: Final = QuickRegime(name="up-1", per_class=6, max_tokens=64)
 
@@ -108,19 +110,22 @@ def up(catalog: Catalog, settings: Settings, request: UpRequest) -> Iterator[Eve
         if any(finding.severity is Severity.REFUSE for finding in prepared.findings):
             raise GuardRefusal(prepared.findings)
         with _open_run(catalog, settings, request, prepared) as run:
-            yield from _fetch(catalog, settings, prepared)
+            yield from _fetch(catalog, settings, request, prepared)
             for folder, record in prepared.in_the_way:
                 yield Replacing(server=record)
                 yield stop(folder, record)
-            folder, record = start(settings.servers_dir, prepared.plan, _environment(settings, prepared.plan))
+            folder, record = register(settings.servers_dir, prepared.plan)
+            keep_conditions(folder, conditions(catalog, prepared.tier, prepared.rig, prepared.plan))
             try:
-                yield from wait_ready(folder)
+                with deferred_signals():
+                    start(folder, _environment(settings, prepared.plan))
+                record = yield from wait_ready(folder)
             except (KeyboardInterrupt, GeneratorExit, SystemExit):
                 with suppress(RedlineError):
                     stop(folder, read_record(folder) or record)
                 raise
             lock.close()  # the server stands; others may start and stop servers while this one is measured
-            yield from _prove(catalog, settings, request, folder, run, prepared)
+            yield from _prove(catalog, settings, request, record, run, prepared)
 
 
 def _prepare(catalog: Catalog, settings: Settings, request: UpRequest) -> _Prepared:
@@ -173,15 +178,17 @@ def _same_server(prepared: _Prepared) -> tuple[Path, ServerRecord] | None:
 
 def _rejoin(folder: Path, record: ServerRecord) -> Iterator[Event]:
     if record.state is not ServerState.READY:
-        last: StateChanged | None = None
-        for last in wait_ready(folder):
-            yield last
-        record = last.server if last else record
+        record = yield from wait_ready(folder)
     yield AlreadyRunning(server=record)
 
 
-def _fetch(catalog: Catalog, settings: Settings, prepared: _Prepared) -> Iterator[Event]:
+def _fetch(catalog: Catalog, settings: Settings, request: UpRequest, prepared: _Prepared) -> Iterator[Event]:
     for artifact in tier_artifacts(catalog, prepared.tier):
+        if Override.IGNORE_INTEGRITY in request.overrides:
+            state = locate(settings.models_dir, artifact)
+            if state.present:
+                yield FilesReady(artifact=artifact, folder=state.folder, verified=state.ready)
+                continue
         yield from fetch_artifact(catalog, settings, artifact.id)
 
 
@@ -225,6 +232,11 @@ def conditions(catalog: Catalog, tier: ResolvedTier, rig: Rig, plan: LaunchPlan)
     }
 
 
+def keep_conditions(folder: Path, found: dict[str, Any]) -> None:
+    """Write what a server was made from beside it, so that later runs against it can say so."""
+    write_atomic(folder / CONDITIONS_FILE, json.dumps(jsonable(found)) + "\n")
+
+
 def _environment(settings: Settings, plan: LaunchPlan) -> dict[str, str]:
     names = {name: plan.secret_aliases.get(name, name) for name in plan.secret_env}
     secrets = {name: value for name, source in names.items() if (value := settings.secret(source))}
@@ -232,11 +244,8 @@ def _environment(settings: Settings, plan: LaunchPlan) -> dict[str, str]:
 
 
 def _prove(
-    catalog: Catalog, settings: Settings, request: UpRequest, folder: Path, run: Run, prepared: _Prepared
+    catalog: Catalog, settings: Settings, request: UpRequest, record: ServerRecord, run: Run, prepared: _Prepared
 ) -> Iterator[Event]:
-    record = read_record(folder)
-    if record is None or record.state is not ServerState.READY:
-        raise EngineStartError(f"{prepared.tier.slug} ended right after it was ready.", next_step="See `redline logs`.")
     ready_s = (record.ready_at or time.time()) - record.created_at
     run.append(ServerStarted(server_id=record.server_id, ready_s=ready_s, memory_bytes=resident_bytes(record)))
     yield Started(server=record, seconds=ready_s)
