@@ -37,26 +37,37 @@ def fitting(build: Build, target_tokens: int, tolerance: float = 0.01) -> Genera
             word is more than the tolerance.
     """
     lowest = math.ceil(target_tokens * (1 - tolerance))
-    low, high = 0, 0  # the most words known to be too few, the fewest known to be too many (0: none yet)
-    words = max(1, round(target_tokens / _FIRST_TOKENS_A_WORD))
-    aim, tokens = (lowest + target_tokens) / 2, 0
+    aim = (lowest + target_tokens) / 2
+    low, high = (
+        (0, 0),
+        (0, 0),
+    )  # words and tokens: the most that are too few, the fewest that are too many (0: none yet)
+    words, tokens = max(1, round(target_tokens / _FIRST_TOKENS_A_WORD)), 0
     for counts in range(1, _MOST_COUNTS + 1):
         text = build(words)
         tokens = yield text
         if lowest <= tokens <= target_tokens:
             return FittedText(text, tokens, words, counts)
         if tokens < lowest:
-            low = words
+            rate = (tokens - low[1]) / (words - low[0])
+            low = (words, tokens)
         else:
-            high = words
-        if high and high - low <= 1:
+            rate = tokens / words
+            high = (words, tokens)
+        if high[0] and high[0] - low[0] <= 1:
             break
-        guess = round(words * aim / max(1, tokens))
-        # The ratio settles it in two or three steps; where a text is uneven, halving what is left always does.
-        if counts > _MOST_COUNTS // 2 and high:
-            guess = (low + high) // 2
-        words = max(low + 1, min(guess, high - 1 if high else guess))
+        words = _next_guess(low, high, aim, rate, halve=counts > _MOST_COUNTS // 3)
     raise ValueError(f"no text of {lowest} to {target_tokens} tokens: the nearest had {tokens}")
+
+
+def _next_guess(low: tuple[int, int], high: tuple[int, int], aim: float, rate: float, *, halve: bool) -> int:
+    """Between the two ends by the straight line through them, or by halves; beyond the lower one by the last rate."""
+    if not high[0]:
+        return low[0] + max(1, round((aim - low[1]) / max(rate, 0.01)))
+    if halve:
+        return (low[0] + high[0]) // 2
+    guess = low[0] + round((aim - low[1]) / max(1, high[1] - low[1]) * (high[0] - low[0]))
+    return max(low[0] + 1, min(guess, high[0] - 1))
 
 
 def fit_text(

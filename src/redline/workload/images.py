@@ -94,18 +94,23 @@ def fact_image(number: int = 47, size: int = SIZE) -> FactImage:
 def facts_seen(image: FactImage, answer: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return which facts an answer states and which it lacks, as 'red circle' and the like, the number last.
 
-    A shape counts where its colour stands in one clause with it, or, in a clause without shapes, within four words.
+    A shape counts where its colour stands in one clause with it and no other shape is nearer. In a clause without
+    shapes, as in a list of properties, the colour may belong to the last one before or the first one after, four words
+    away at most.
     """
     names = [shape for _, shape in image.shapes]
     clauses = [re.findall(r"[a-z]+|\d+", clause) for clause in _CLAUSE_END.split(answer.lower())]
     words = [word for clause in clauses for word in clause]
-    pairs: set[tuple[str, str | None]] = set()
+    pairs: set[tuple[str, str]] = set()
     for colour, _ in image.shapes:
         for clause in clauses:
             if any(name in clause for name in names):
-                pairs |= {(colour, _nearest(clause, at, names, len(clause))) for at in _places(clause, colour)}
+                nearest = [_nearest(clause, at, names, len(clause))[:1] for at in _places(clause, colour)]
             elif colour in clause:
-                pairs |= {(colour, _nearest(words, at, names, 4)) for at in _places(words, colour)}
+                nearest = [_on_both_sides(words, at, names) for at in _places(words, colour)]
+            else:
+                continue
+            pairs |= {(colour, name) for found in nearest for name in found}
     stated = {f"{colour} {shape}": (colour, shape) in pairs for colour, shape in image.shapes}
     number = str(image.number)
     stated[number] = number in words or f" {_spelled(image.number)} " in f" {' '.join(words)} "
@@ -154,13 +159,18 @@ def _places(words: Sequence[str], word: str) -> list[int]:
     return [index for index, other in enumerate(words) if other == word]
 
 
-def _nearest(words: Sequence[str], at: int, names: Sequence[str], reach: int) -> str | None:
-    """The name nearest to a place; of two as near, the one that follows, as adjectives stand in English."""
+def _nearest(words: Sequence[str], at: int, names: Sequence[str], reach: int) -> list[str]:
+    """The names nearest to a place, at most two; the one that follows first, as adjectives stand in English."""
     for distance in range(1, reach + 1):
-        for index in (at + distance, at - distance):
-            if 0 <= index < len(words) and words[index] in names:
-                return words[index]
-    return None
+        near = [words[index] for index in (at + distance, at - distance) if 0 <= index < len(words)]
+        if found := [word for word in near if word in names]:
+            return found
+    return []
+
+
+def _on_both_sides(words: Sequence[str], at: int, names: Sequence[str]) -> list[str]:
+    before = [word for word in words[max(0, at - 4) : at] if word in names]
+    return before[-1:] + [word for word in words[at + 1 : at + 5] if word in names][:1]
 
 
 def _spelled(number: int) -> str:
