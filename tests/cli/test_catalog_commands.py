@@ -90,7 +90,16 @@ def test_render_of_the_undeclared_works_and_says_so(type_: Type, kind: str) -> N
     code, out, err = type_("render", DFLASH15, "--as", kind)
     assert code == 0
     assert "qwen3.8-27b-dflash2-b16" in out
-    assert "qwen3.8-27b-dflash2-b16 is undeclared" in err
+    assert "undeclared: " in err
+    assert "dflash_config.block_size is 16" in " ".join(err.split())
+
+
+def test_render_says_what_a_launch_would_be_refused_for(type_: Type) -> None:
+    code, out, err = type_("render", ULTRA, "--spec-n", "15", "--set", "W4A8=1")
+    assert code == 0
+    assert '"num_speculative_tokens":15' in out
+    assert "drafter-depth: SPEC_N=15 (cli:--spec-n)" in err
+    assert "w4a8-engine" in err
 
 
 def test_render_all_as_a_list_for_other_programs(type_: Type) -> None:

@@ -1,6 +1,7 @@
 """vLLM's command line as data: what is given, what is left out, and that nothing is given twice or empty."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from redline.engine.protocol import Form
 from redline.engine.vllm import Vllm
 from redline.errors import UsageError
 from redline.record.codec import jsonable
-from redline.rig.types import Rig
+from redline.rig.types import Gpu, Rig
 from redline.settings import Layers
 
 ULTRA, SUPER, FAST, MAX = (f"vllm/qwen38-27b-dual-{name}" for name in ("ultrafast", "superfast", "fast", "max"))
@@ -130,6 +131,14 @@ def test_wsl2_gets_its_own_allocator_and_pinned_memory(catalog: Catalog) -> None
     made = plan(catalog, MAX, rig=WSL)
     assert made.env["PYTORCH_CUDA_ALLOC_CONF"] == "expandable_segments:False,max_split_size_mb:512"
     assert made.env["VLLM_WSL2_ENABLE_PIN_MEMORY"] == "1"
+
+
+@pytest.mark.parametrize(("compute", "off"), [("8.6", False), ("8.9", True), ("12.0", True), ("9.0", False)])
+def test_deep_gemm_is_off_where_it_is_not_supported(catalog: Catalog, compute: str, off: bool) -> None:
+    gpu = Gpu(index=0, name="g", uuid="u", memory_total_bytes=1, memory_free_bytes=1, compute=compute)
+    rig = replace(RIG, gpus=(gpu, gpu))
+    assert ("VLLM_USE_DEEP_GEMM" in plan(catalog, MAX, rig=rig).env) is off
+    assert "VLLM_USE_DEEP_GEMM" not in plan(catalog, FAST, rig=rig).env
 
 
 def test_what_the_user_says_of_the_allocator_holds(catalog: Catalog) -> None:

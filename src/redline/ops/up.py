@@ -16,6 +16,7 @@ from redline.artifacts.disk import look_at_tier, tier_artifacts
 from redline.artifacts.progress import FileProgress
 from redline.artifacts.store import artifact_folder, ensure, locate
 from redline.bench.quick import QuickRegime
+from redline.catalog.explain import served_model
 from redline.catalog.fields import TIER_FIELDS, ResolvedTier
 from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog
@@ -250,7 +251,7 @@ def _prove(
     run.append(ServerStarted(server_id=record.server_id, ready_s=ready_s, memory_bytes=resident_bytes(record)))
     yield Started(server=record, seconds=ready_s)
     target = target_of(record, settings)
-    model = catalog.models[prepared.tier.key.model]
+    model = served_model(catalog, prepared.tier)
     code = ExitCode.DONE
     for event in verify(target, model, run, drafting=prepared.tier.spec_n.value > 0):
         if isinstance(event, ChecksDone):
