@@ -100,7 +100,7 @@ def test_a_crash_loop_lives_and_repeats_itself(started: Any) -> None:
 def test_a_hang_in_load_is_alive_and_not_ready(started: Any, dialect: str) -> None:
     port = _free_port()
     process, log = started("hang-in-load", "--dialect", dialect, "--port", str(port))
-    last = "Model loading took" if dialect == "vllm" else "load_model: loading model"
+    last = "checkpoint shards:   0% Completed" if dialect == "vllm" else "init: loading model"
     assert _until(lambda: last in log.read_text())
     assert _until(lambda: _status(port) == (None if dialect == "vllm" else 503))
     assert process.poll() is None

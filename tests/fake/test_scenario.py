@@ -65,7 +65,7 @@ def test_phases_and_messages_exist_for_every_dialect(name: str) -> None:
 
 def test_every_log_line_names_its_source() -> None:
     for dialect in ("vllm", "llamacpp"):
-        for phase in boot_script(dialect).phases:  # type: ignore[arg-type]
+        for phase in boot_script(dialect).phases:
             assert all(line.source for line in phase.lines)
 
 

@@ -1,4 +1,4 @@
-"""llama.cpp: its embedded form, its counters, the stages and faults that its log shows."""
+"""llama.cpp: its embedded form and its counters. The stages and faults that its log shows are data."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ from redline.catalog.fields import ResolvedTier
 from redline.catalog.types import Catalog
 from redline.engine.counters import Counters, parse_prometheus
 from redline.engine.launch_plan import LaunchPlan, Readiness, StagePattern, StopPolicy
-from redline.engine.protocol import Signature
+from redline.engine.stages import stages_of
 from redline.rig.types import Rig
 
 # Sample names of llama.cpp's /metrics (tools/server/server-context.cpp; seen on xllamacpp 2026.10.11549).
@@ -31,33 +31,11 @@ class LlamaCpp:
     """llama.cpp's own server, in a worker process of redline (xllamacpp)."""
 
     id = "llamacpp"
-    stages: tuple[StagePattern, ...] = (
-        StagePattern(stage="loading", text="loading model"),
-        StagePattern(stage="warming", text="threadpool init"),
-    )
-    signatures: tuple[Signature, ...] = (
-        Signature(
-            id="gguf-unreadable",
-            text="failed to load model",
-            meaning="llama.cpp could not read the model file.",
-            remedy="redline get SLUG checks the file and fetches it again if it is damaged.",
-            source="llama.cpp common/common.cpp, common_init_from_params",
-        ),
-        Signature(
-            id="host-memory",
-            text="failed to allocate",
-            meaning="The machine had not enough memory for the model's buffers.",
-            remedy="Free memory, or use a smaller context: MAX_MODEL_LEN=N.",
-            source="llama.cpp ggml/src/ggml-backend.cpp and src/llama-kv-cache.cpp",
-        ),
-        Signature(
-            id="port-bind",
-            text="couldn't bind",
-            meaning="Another program took the port while the model was loading.",
-            remedy="Give another port: --port N.",
-            source="llama.cpp tools/server/server-http.cpp",
-        ),
-    )
+
+    @property
+    def stages(self) -> tuple[StagePattern, ...]:
+        """What its log says about how far a boot is."""
+        return stages_of(self.id)
 
     def launch_plan(self, catalog: Catalog, tier: ResolvedTier, rig: Rig, models_dir: Path) -> LaunchPlan:
         """Return the worker process that serves a GGUF tier on the processor."""

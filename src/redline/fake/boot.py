@@ -87,12 +87,16 @@ class BootLog:
         self._started = time.monotonic()
 
     async def phases(self) -> AsyncIterator[str]:
-        """Print the phases one after another; yield each name when its lines are out."""
+        """Print the phases one after another; yield each name when its lines are out.
+
+        Of the phase in which the boot goes wrong only the first half is printed.
+        """
         boot = self._scenario.boot
         for phase in boot_script(self._dialect).phases:
             slow = boot.slow_phase == phase.name
             line_s = boot.slow_s / max(len(phase.lines), 1) if slow else boot.line_s
-            for line in phase.lines:
+            faulty = boot.fault is not None and boot.fault.phase == phase.name
+            for line in phase.lines[: (len(phase.lines) + 1) // 2] if faulty else phase.lines:
                 await asyncio.sleep(line_s)
                 self.write((line,))
             if phase.name == "weights":
