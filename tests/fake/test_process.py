@@ -4,36 +4,12 @@ import http.client
 import os
 import signal
 import socket
-import subprocess
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from redline.fake.spawn import command, stop
-
 DIALECTS = pytest.mark.parametrize("dialect", ["vllm", "llamacpp"])
-
-
-@pytest.fixture
-def started(tmp_path: Path) -> Iterator[Any]:
-    """Return a function that starts a scenario without waiting; everything is stopped in the end."""
-    running: list[subprocess.Popen[bytes]] = []
-
-    def start(scenario: str, *arguments: str) -> tuple[subprocess.Popen[bytes], Path]:
-        log = tmp_path / f"{len(running)}.log"
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                command(scenario, arguments), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-            )
-        running.append(process)
-        return process, log
-
-    yield start
-    for process in running:
-        stop(process)
 
 
 def _free_port() -> int:
