@@ -58,5 +58,13 @@ def test_a_log_that_is_not_there(tmp_path: Path) -> None:
     assert b"nowhere.log cannot be read: No such file or directory." in done.stderr
 
 
+def test_the_known_faults_can_be_listed(tmp_path: Path) -> None:
+    text = _run(tmp_path, "--list", "--engine", "llamacpp").stdout.decode()
+    assert "gguf-not-found " in text
+    assert "kv-cache-too-small" not in text
+    rows = json.loads(_run(tmp_path, "--list", "--json").stdout)
+    assert {row["kind"] for row in rows} == {"engine-source", "captured", "issue", "unproven"}
+
+
 def test_without_a_log_and_without_a_server(tmp_path: Path) -> None:
     assert _run(tmp_path).returncode == 7

@@ -1,5 +1,6 @@
 """What the fake prints is read as what it plays: stages, facts and faults, by the code that reads real engines."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,16 @@ def test_deaths_while_serving_are_diagnosed(play: Any) -> None:
         talk.stream("Hi")
         talk.fake.process.wait(5)
         assert diagnose(_lines(talk.fake.log)).signature_id == "illegal-memory-access"
+
+
+def test_a_dead_drafter_is_seen_in_the_log(play: Any) -> None:
+    with play("dead-drafter", "--set", "boot.stats_s=0.1", "--set", "speed.step_s=0.0005") as talk:
+        talk.chat("Tell me a story.", max_tokens=800)
+        deadline = time.monotonic() + 5
+        while "SpecDecoding" not in talk.fake.log.read_text() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        found = diagnose(_lines(talk.fake.log))
+    assert found.signature_id == "drafter-dead"
 
 
 @pytest.mark.parametrize("dialect", ["vllm", "llamacpp"])

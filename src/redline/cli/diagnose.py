@@ -18,8 +18,9 @@ _SHOWN_CHARS: Final = 300
 @click.command()
 @click.argument("log", required=False)
 @click.option("--engine", type=click.Choice(["vllm", "llamacpp"]), help="Whose log it is; it is recognised otherwise.")
+@click.option("--list", "listing", is_flag=True, help="List the known faults, and how each is known.")
 @json_option
-def diagnose(log: str | None, *, engine: str | None, as_json: bool) -> int:
+def diagnose(log: str | None, *, engine: str | None, listing: bool, as_json: bool) -> int:
     """Say what went wrong by an engine's log: LOG, `-` for standard input, or that of the last server.
 
     Ends with 3 when the log shows trouble that is not known.
@@ -28,6 +29,8 @@ def diagnose(log: str | None, *, engine: str | None, as_json: bool) -> int:
     from redline.ops.diagnose import diagnose_file, diagnose_server
     from redline.record.codec import jsonable
 
+    if listing:
+        return _list_known(engine, as_json=as_json)
     if log is None:
         path, found = diagnose_server(load_settings(), None)
         log = str(path)
@@ -39,6 +42,19 @@ def diagnose(log: str | None, *, engine: str | None, as_json: bool) -> int:
         for label, text in diagnosis_lines(found):
             click.echo(f"  {label:<8} {text}")
     return ExitCode.INCONCLUSIVE if found.verdict is DiagnosisVerdict.UNKNOWN else ExitCode.DONE
+
+
+def _list_known(engine: str | None, *, as_json: bool) -> int:
+    from redline.engine.signatures import signature_book
+
+    known = signature_book().of_engine(engine)
+    if as_json:
+        names = ("id", "engine", "versions", "text", "meaning", "remedies", "kind", "source")
+        click.echo(json.dumps([{name: getattr(item, name) for name in names} for item in known]))
+        return ExitCode.DONE
+    for item in known:
+        click.echo(f"{item.id:<32} {item.engine:<9} {item.kind.value:<14} {item.source}")
+    return ExitCode.DONE
 
 
 def diagnosis_lines(found: "Diagnosis") -> list[tuple[str, str]]:

@@ -83,7 +83,7 @@ class BootLog:
 
     def __init__(self, scenario: Scenario, dialect: Dialect, values: Mapping[str, object], pid: int) -> None:
         self._scenario, self._dialect, self._pid = scenario, dialect, pid
-        self._values = {**values, "pid": pid}
+        self._values: dict[str, object] = {**values, "pid": pid}
         self._started = time.monotonic()
 
     async def phases(self) -> AsyncIterator[str]:
@@ -109,8 +109,9 @@ class BootLog:
             sys.stdout.write(self._format(line) + "\n")
             sys.stdout.flush()
 
-    def say(self, name: str) -> None:
-        """Print the lines of a fault."""
+    def say(self, name: str, **values: object) -> None:
+        """Print the lines of a message, with values of the moment in them."""
+        self._values.update(values)
         self.write(messages(name, self._dialect))
 
     def _noise(self) -> None:

@@ -78,6 +78,7 @@ class Boot:
     slow_s: float = 5.0
     fault: BootFault | None = None
     restarts: bool = False  # as under a restart policy: whenever it ends, it is started again
+    stats_s: float = 10.0  # how often vLLM sums up what it does, while it does something
     stranger_s: float | None = None  # another program takes the port first, and keeps it that long
 
 

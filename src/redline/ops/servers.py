@@ -133,10 +133,9 @@ def explain_failure(folder: Path, record: ServerRecord) -> RedlineError:
     found = diagnose_log(folder, record)
     why = record.reason or "it ended"
     if found.verdict is DiagnosisVerdict.KNOWN:
-        first, *others = (*found.remedies, f"Its whole log: {folder / LOG_FILE}.")
         return EngineStartError(
             f"{record.slug} did not start: {why}. {found.cause}",
-            next_step=" ".join([first, *(f"Or: {text}" for text in others[:-1])]),
+            next_step=" Or: ".join(found.remedies),
             details=(found.evidence or "",),
         )
     return EngineStartError(
