@@ -1,6 +1,8 @@
 """Each traffic scenario plays what its file says: seen on the wire, against the healthy behaviour beside it."""
 
+import contextlib
 import json
+import time
 from typing import Any
 
 import psutil
@@ -131,6 +133,30 @@ def test_death_at_the_first_long_prompt_and_after_requests(play: Any, dialect: s
         assert talk.stream("Hi").broken
         assert talk.fake.process.wait(5) == 1
         assert any("illegal memory access" in line for line in talk.fake.log_lines())
+
+
+def test_death_and_restart_on_the_same_port(play: Any) -> None:
+    with play("restarted-mid-run", "--set", "life.dies_after_requests=2") as talk:
+        talk.chat("Hi", max_tokens=2)
+        talk.chat("Hi", max_tokens=2)
+        assert talk.stream("Hi").broken
+        deadline = time.monotonic() + 10
+        status = 0
+        while status != 200 and time.monotonic() < deadline:
+            with contextlib.suppress(OSError):
+                status = talk.get("/health")[0]
+        assert talk.counters()["vllm:generation_tokens_total"] == 0
+        assert talk.chat("Hi", max_tokens=2)["usage"]["completion_tokens"] == 2
+        assert talk.fake.process.poll() is None
+
+
+def test_a_first_request_that_compiles(play: Any) -> None:
+    with play("first-request-compiles", "--set", "speed.first_request_s=0.5") as talk:
+        name = "vllm:request_prefill_time_seconds_sum"
+        talk.chat("Hi", max_tokens=2)
+        first = talk.counters()[name]
+        talk.chat("Hi", max_tokens=2)
+        assert first >= 0.5 > talk.counters()[name] - first
 
 
 def test_counters_fall_to_nought(play: Any) -> None:

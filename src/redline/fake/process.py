@@ -83,7 +83,8 @@ def _restart_forever(options: Options) -> int:
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
-    once = _without_restart(options)
+    # One port for all its lives, as a container's published port is.
+    once = replace(_without_restart(options), port=options.port or _free_port(options.host))
     while True:
         child = os.fork()
         if child == 0:

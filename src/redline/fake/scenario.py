@@ -45,6 +45,7 @@ class Speed:
     batch_cost: float = 0.1  # share by which each further running request lengthens a step
     slow_above_tokens: int | None = None  # context depth from which a step takes `slow_factor` times as long
     slow_factor: float = 1.0
+    first_request_s: float = 0.0  # what the first request waits for kernels that are compiled when first used
     age_factor: float = 0.0  # share by which each answered request lengthens the steps of later ones
 
 
@@ -73,7 +74,7 @@ class BootFault:
 class Boot:
     """From start to the first answer. `line_s` passes before each line of the log."""
 
-    line_s: float = 0.002
+    line_s: float = 0.001
     slow_phase: str | None = None
     slow_s: float = 5.0
     fault: BootFault | None = None
