@@ -32,6 +32,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "verify": ("redline.cli.prove", "verify", "Check that a server does what it should."),
     "bench": ("redline.cli.prove", "bench", "Measure a server, with intervals."),
     "runs": ("redline.cli.prove", "runs", "List what was done and measured."),
+    "diagnose": ("redline.cli.diagnose", "diagnose", "Say what went wrong, from an engine's log."),
     "fake-engine": (
         "redline.cli.fake_engine",
         "fake_engine",

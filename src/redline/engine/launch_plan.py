@@ -4,6 +4,7 @@ Commands are tuples of arguments from beginning to end. Secrets are named, never
 environment variables that the engine takes from its parent.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -36,10 +37,27 @@ class StopPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagePattern:
-    """A stage of loading and the text in a log line that says it has begun."""
+    """A stage of loading and the text in a log line that says it has begun.
+
+    `progress` is a pattern with the groups `percent`, or `done` and `total`, for lines that say how far it is.
+    """
 
     stage: str
     text: str
+    progress: str = ""
+
+    def fraction(self, line: str) -> float | None:
+        """Return how far the stage is, from 0 to 1, or None when the line does not say."""
+        if not self.progress or self.text not in line:
+            return None
+        matches = list(re.finditer(self.progress, line))  # a progress bar may have written over itself: the last counts
+        if not matches:
+            return None
+        groups = matches[-1].groupdict()
+        if groups.get("percent") is not None:
+            return min(float(groups["percent"]) / 100, 1.0)
+        total = float(groups["total"])
+        return min(float(groups["done"]) / total, 1.0) if total else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from redline.engine.protocol import Signature
-from redline.engine.registry import get_engine
+from redline.engine.diagnose import Diagnosis, DiagnosisVerdict, diagnose
 from redline.errors import EngineStartError, InconclusiveError, NoServerError, RedlineError
 from redline.launch.logfile import tail
 from redline.launch.server import Stopped, end_orphan, resident_bytes, running_servers, stop
 from redline.launch.state import LOG_FILE, SUPERVISOR_LOG, ServerRecord, ServerState, list_servers
+from redline.ops.diagnose import diagnose_file
 from redline.ops.events import StateChanged
 from redline.probe.target import Secret, Target
 from redline.record.files import hold_lock
@@ -151,29 +151,27 @@ def _as_events(
 
 def explain_failure(folder: Path, record: ServerRecord) -> RedlineError:
     """Return the error that says why a server did not start, from its state and its log."""
-    lines = tail(folder / LOG_FILE, 200)
-    known = match_signature(record.engine, lines)
-    shown = tuple(line for line in lines if line.strip())[-5:] or tuple(tail(folder / SUPERVISOR_LOG, 5))
+    found = diagnose_log(folder, record)
     why = record.reason or "it ended"
-    if known is None:
+    if found.verdict is DiagnosisVerdict.KNOWN:
         return EngineStartError(
-            f"{record.slug} did not start: {why}. The cause is not one that redline knows.",
-            next_step=f"Its whole log: {folder / LOG_FILE}.",
-            details=shown,
+            f"{record.slug} did not start: {why}. {found.cause}",
+            next_step=" Or: ".join(found.remedies),
+            details=(found.evidence or "",),
         )
     return EngineStartError(
-        f"{record.slug} did not start: {why}. {known.meaning}", next_step=known.remedy, details=shown
+        f"{record.slug} did not start: {why}. The cause is not one that redline knows.",
+        next_step=f"Its whole log: {folder / LOG_FILE}.",
+        details=found.tail[-5:] or tuple(tail(folder / SUPERVISOR_LOG, 5)),
     )
 
 
-def match_signature(engine_id: str, lines: list[str]) -> Signature | None:
-    """Return the first fault that the log gives away, or None."""
+def diagnose_log(folder: Path, record: ServerRecord) -> Diagnosis:
+    """Return the diagnosis of a server's log; a log that cannot be read shows nothing."""
     try:
-        signatures = get_engine(engine_id).signatures
+        return diagnose_file(str(folder / LOG_FILE), record.engine)
     except RedlineError:
-        return None
-    text = "\n".join(lines)
-    return next((signature for signature in signatures if signature.text in text), None)
+        return diagnose((), record.engine)
 
 
 def down(settings: Settings, name: str | None, *, everything: bool) -> Iterator[Stopped]:
