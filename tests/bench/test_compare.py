@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from tests.report.records import check, make_record, on_boots, sample
 
-from redline.bench.compare import Basis, Comparison, Verdict, compare, log_ratio
+from redline.bench.compare import Basis, Comparison, compare
 from redline.record.manifest import FieldRecord
 from redline.record.reading import RunRecord
+from redline.stats.compare import Verdict
 from redline.workload.prompts import PromptClass
 
 FAST = "llamacpp/smollm2-135m-cpu-fast"
@@ -63,7 +64,7 @@ def test_a_known_ratio_is_found(factor: float, verdict: Verdict, code: int) -> N
 def test_few_boots_give_a_ratio_and_no_verdict(boots: int) -> None:
     found = against(arm(boots, 100, seed=1), arm(boots, 300, seed=2, slug=FAST))
     assert (found.verdict, found.exit_code) == (Verdict.UNDETERMINED, 3)
-    assert f"there are {boots} and {boots}" in found.why
+    assert found.why.startswith(f"{boots} boot")
     row = found.rows[0]
     assert row.basis is Basis.PROMPTS
     assert row.ratio is not None
@@ -151,11 +152,3 @@ def test_another_redline_alone_is_a_question_and_beside_a_tier_is_none() -> None
 def test_without_samples_there_is_nothing_to_compare() -> None:
     found = against([make_record([check("chat.basic")])], on_boots(1))
     assert (found.verdict, found.exit_code) == (Verdict.UNDETERMINED, 3)
-
-
-def test_welch_by_hand() -> None:
-    """Means 0 and 1, variances 1 and 1, three values each: t(4, 0.975) = 2.7764, error sqrt(2/3)."""
-    found = log_ratio([-1.0, 0.0, 1.0], [0.0, 1.0, 2.0], 0.95)
-    assert found.mean == pytest.approx(math.e)
-    assert found.high is not None
-    assert math.log(found.high) - 1 == pytest.approx(2.7764 * math.sqrt(2 / 3), abs=1e-3)

@@ -123,7 +123,7 @@ def test_compare_of_single_boots_is_undetermined(record: Record) -> None:
     a, b = record(FAST, 80.0, "a"), record(SUPER, 160.0, "b")
     found = call(compare, a, b)
     assert found.return_value == 3
-    assert "Undetermined: 3 boots an arm are needed; there are 1 and 1." in found.output
+    assert "Undetermined: 1 boot on one side; a verdict needs 3 on each." in found.output
     assert "tier: slug" in found.output
     as_json = json.loads(call(compare, a, b, "--json").output)
     assert as_json["exit_code"] == 3

@@ -151,7 +151,8 @@ def failed_record() -> RunRecord:
         server_id="20261129-195200-0002",
         reason="the engine ended with exit status 1",
         cause="The machine had not enough memory for the model's buffers.",
-        remedy="Free memory, or use a smaller context: MAX_MODEL_LEN=N.",
+        evidence="E ggml_aligned_malloc: insufficient memory",
+        remedies=("Free memory, or use a smaller context: MAX_MODEL_LEN=N.",),
         log_tail=("loading model", "E ggml_aligned_malloc: insufficient memory"),
         stages=(StageTime(stage="loading", begin_s=0.1, end_s=0.9),),
     )

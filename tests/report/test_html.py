@@ -125,7 +125,12 @@ def test_hostile_text_is_a_text_everywhere() -> None:
         [
             check("chat.basic", CheckStatus.FAIL, HOSTILE, title=HOSTILE, evidence=HOSTILE),
             ServerFailed(
-                server_id="x", reason=HOSTILE, cause=HOSTILE, remedy=HOSTILE, log_tail=(HOSTILE, "```", HOSTILE)
+                server_id="x",
+                reason=HOSTILE,
+                cause=HOSTILE,
+                evidence=HOSTILE,
+                remedies=(HOSTILE,),
+                log_tail=(HOSTILE, "```", HOSTILE),
             ),
             sample(PromptClass.PROSE, 0, 50.0),
             sample(PromptClass.PROSE, 1, 55.0),

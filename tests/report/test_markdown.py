@@ -48,7 +48,7 @@ def test_the_row_of_the_seeds_table(snapshot: SnapshotAssertion) -> None:
 
 def test_log_lines_cannot_leave_their_fence() -> None:
     failed = ServerFailed(
-        server_id="x", reason="r", cause=None, remedy=None, log_tail=("```", "````", "# not a heading")
+        server_id="x", reason="r", cause=None, evidence=None, remedies=(), log_tail=("```", "````", "# not a heading")
     )
     text = markdown(make_record([failed], server_id=None))
     fence = "`````"

@@ -66,7 +66,16 @@ def test_no_secret_survives_a_whole_report(tmp_path: Path, words: list[str]) -> 
                 metrics={words[1]: 1.0},
             )
         )
-        run.append(ServerFailed(server_id="x", reason=words[2], cause=words[3], remedy=words[4], log_tail=tuple(words)))
+        run.append(
+            ServerFailed(
+                server_id="x",
+                reason=words[2],
+                cause=words[3],
+                evidence=words[6],
+                remedies=(words[4],),
+                log_tail=tuple(words),
+            )
+        )
         run.finish("failed", 6, words[5])
     record = load_run(run.directory, Redactor(IDENTITY))
     model = build_report([record], made_at="2026-11-29T20:00:00+00:00", redacted=True)

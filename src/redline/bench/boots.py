@@ -24,7 +24,7 @@ LESS_IS_BETTER: Final = frozenset({"ttft_s"})
 
 
 @dataclass(frozen=True, slots=True)
-class Boot:
+class MeasuredBoot:
     """The samples of one boot, in the order they were taken."""
 
     boot_id: str
@@ -38,14 +38,14 @@ def boot_id_of(record: RunRecord) -> str:
     return server or f"unmanaged {record.manifest.url or record.run_id}"
 
 
-def boots_of(records: Iterable[RunRecord]) -> tuple[Boot, ...]:
+def boots_of(records: Iterable[RunRecord]) -> tuple[MeasuredBoot, ...]:
     """Return the boots behind runs with their samples, in order of first appearance; those without are absent."""
     by_boot: dict[str, list[BenchSample]] = {}
     for record in records:
         samples = record.payloads(BenchSample)
         if samples:
             by_boot.setdefault(boot_id_of(record), []).extend(samples)
-    return tuple(Boot(boot_id, tuple(samples)) for boot_id, samples in by_boot.items())
+    return tuple(MeasuredBoot(boot_id, tuple(samples)) for boot_id, samples in by_boot.items())
 
 
 def values_by_prompt(samples: Sequence[BenchSample], metric: str, regime: str, prompt_class: str) -> dict[int, float]:

@@ -1,37 +1,28 @@
 """Compares two arms of boots: what differs, the ratio of each metric with its interval, and a verdict where earned.
 
 A verdict needs three boots an arm, since boots differ more than requests do, and arms that differ in one respect
-only. The ratio is B over A; rates are taken on the logarithm, where a ratio is a difference.
+only. The ratio is B over A; how arms are weighed against each other is for `stats.compare` to say.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from statistics import fmean, variance
+from statistics import fmean
 from typing import Final
 
-from redline.bench.boots import LESS_IS_BETTER, METRICS, Boot, boots_of, values_by_prompt
+from redline.bench.boots import LESS_IS_BETTER, METRICS, MeasuredBoot, boots_of, values_by_prompt
 from redline.record.differences import Difference, Respect, differences
 from redline.record.reading import RunRecord
-from redline.stats.interval import Estimate, estimate_ratio, t_quantile
+from redline.stats.boots import Boot
+from redline.stats.compare import DEFAULT_ALPHA, DEFAULT_MARGIN, Verdict, compare_arms
+from redline.stats.interval import Estimate, estimate_ratio
 
-MIN_BOOTS: Final = 3
-DEFAULT_MARGIN: Final = 0.05
 GATE_METRIC: Final = "decode_tok_s"
 # Differences that change what a number means, or what was asked for it: no ratio would be of anything.
 _FORBIDS_A_RATIO: Final = frozenset({Respect.MEANING})
 # Respects that do not count as a cause of their own.
 _FOLLOWS: Final = frozenset({Respect.COMMAND_LINE, Respect.WORKLOAD})
-
-
-class Verdict(StrEnum):
-    """What may be said of B against A."""
-
-    FASTER = "faster"
-    SLOWER = "slower"
-    EQUIVALENT = "equivalent"
-    UNDETERMINED = "undetermined"
 
 
 class Basis(StrEnum):
@@ -121,7 +112,7 @@ def compare(
     )
 
 
-def _arm(name: str, records: Sequence[RunRecord], boots: Sequence[Boot]) -> Arm:
+def _arm(name: str, records: Sequence[RunRecord], boots: Sequence[MeasuredBoot]) -> Arm:
     run_ids = tuple(record.run_id for record in records)
     return Arm(name=name, run_ids=run_ids, boots=len(boots), requests=sum(len(boot.samples) for boot in boots))
 
@@ -159,7 +150,7 @@ def _causes(found: Sequence[Difference]) -> list[str]:
     return [respect.value for respect in others or respects]
 
 
-def _common_keys(a: Sequence[Boot], b: Sequence[Boot]) -> list[tuple[str, str]]:
+def _common_keys(a: Sequence[MeasuredBoot], b: Sequence[MeasuredBoot]) -> list[tuple[str, str]]:
     """Return the (regime, class) pairs that both arms were measured with, in A's order."""
     sides = [
         dict.fromkeys((sample.regime, str(sample.prompt_class)) for boot in arm for sample in boot.samples)
@@ -169,7 +160,7 @@ def _common_keys(a: Sequence[Boot], b: Sequence[Boot]) -> list[tuple[str, str]]:
 
 
 def _ratio(
-    arms: tuple[Sequence[Boot], Sequence[Boot]],
+    arms: tuple[Sequence[MeasuredBoot], Sequence[MeasuredBoot]],
     metric: str,
     regime: str,
     prompt_class: str,
@@ -178,21 +169,35 @@ def _ratio(
     looks: int,
     confounded: Sequence[str],
 ) -> Ratio:
-    values = [_per_boot(arm, metric, regime, prompt_class) for arm in arms]
-    logs = [[fmean(map(math.log, boot.values())) for boot in side] for side in _on_common_prompts(values)]
-    boots_a, boots_b = len(logs[0]), len(logs[1])
-    ratio, basis = _estimate(values, logs)
-    verdict, why = _verdict(logs, margin, looks, higher_is_better=metric not in LESS_IS_BETTER)
+    values = _on_common_prompts([_per_boot(arm, metric, regime, prompt_class) for arm in arms])
+    sides = [[Boot(name, tuple(found.values())) for name, found in side] for side in values]
+    ratio, basis, verdict, why = None, Basis.NONE, Verdict.UNDETERMINED, "one arm has no value"
+    if sides[0] and sides[1]:
+        better = metric not in LESS_IS_BETTER
+        # The shown interval is one row's own; the verdict shares its chance of a false alarm among all classes.
+        shown, judged = (
+            compare_arms(sides[0], sides[1], higher_is_better=better, margin=margin, alpha=DEFAULT_ALPHA / share)
+            for share in (1, looks)
+        )
+        verdict, why = judged.verdict, judged.reason
+        few = min(len(side) for side in sides)
+        ratio, basis = (
+            Estimate(n=few, mean=shown.ratio, median=shown.ratio, low=shown.low, high=shown.high),
+            Basis.BOOTS,
+        )
+        if shown.low is None:
+            ratio, basis = _by_prompt(values, ratio)
     if verdict is not Verdict.UNDETERMINED and confounded:
         verdict, why = Verdict.UNDETERMINED, f"confounded: {'; '.join(confounded)}"
+    means = [math.exp(fmean(boot.log_mean for boot in side)) if side else None for side in sides]
     return Ratio(
         metric=metric,
         regime=regime,
         prompt_class=prompt_class,
-        mean_a=math.exp(fmean(logs[0])) if logs[0] else None,
-        mean_b=math.exp(fmean(logs[1])) if logs[1] else None,
-        boots_a=boots_a,
-        boots_b=boots_b,
+        mean_a=means[0],
+        mean_b=means[1],
+        boots_a=len(sides[0]),
+        boots_b=len(sides[1]),
         ratio=ratio,
         basis=basis,
         verdict=verdict,
@@ -200,34 +205,31 @@ def _ratio(
     )
 
 
-def _per_boot(arm: Sequence[Boot], metric: str, regime: str, prompt_class: str) -> list[dict[int, float]]:
-    found = (values_by_prompt(boot.samples, metric, regime, prompt_class) for boot in arm)
-    return [values for values in found if values]
+_ByPrompt = tuple[str, Mapping[int, float]]
 
 
-def _on_common_prompts(values: Sequence[Sequence[Mapping[int, float]]]) -> list[list[Mapping[int, float]]]:
+def _per_boot(arm: Sequence[MeasuredBoot], metric: str, regime: str, prompt_class: str) -> list[_ByPrompt]:
+    found = ((boot.boot_id, values_by_prompt(boot.samples, metric, regime, prompt_class)) for boot in arm)
+    return [(name, values) for name, values in found if values]
+
+
+def _on_common_prompts(values: Sequence[Sequence[_ByPrompt]]) -> list[list[_ByPrompt]]:
     """Keep the prompts that every boot answered, so that none is judged on easier ones; all where none is."""
-    boots = [boot for side in values for boot in side]
+    boots = [found for side in values for _, found in side]
     common = set.intersection(*(set(boot) for boot in boots)) if boots else set()
     if not common:
         return [list(side) for side in values]
-    return [[{prompt: boot[prompt] for prompt in common} for boot in side] for side in values]
+    return [[(name, {prompt: boot[prompt] for prompt in common}) for name, boot in side] for side in values]
 
 
-def _estimate(
-    values: Sequence[Sequence[Mapping[int, float]]], logs: Sequence[Sequence[float]]
-) -> tuple[Estimate | None, Basis]:
-    if not logs[0] or not logs[1]:
-        return None, Basis.NONE
-    if min(len(logs[0]), len(logs[1])) >= MIN_BOOTS:
-        return log_ratio(logs[0], logs[1], 0.95), Basis.BOOTS
-    pooled = [_geometric_means(side) for side in values]
+def _by_prompt(values: Sequence[Sequence[_ByPrompt]], plain: Estimate) -> tuple[Estimate, Basis]:
+    """Return the ratio prompt by prompt, where too few boots give no interval of their own."""
+    pooled = [_geometric_means(found for _, found in side) for side in values]
     prompts = sorted(pooled[0].keys() & pooled[1].keys())
-    if len(prompts) > 1:
-        paired = estimate_ratio([pooled[1][p] for p in prompts], [pooled[0][p] for p in prompts])
-        return paired, Basis.PROMPTS
-    ratio = math.exp(fmean(logs[1]) - fmean(logs[0]))
-    return Estimate(n=1, mean=ratio, median=ratio, low=None, high=None), Basis.NONE
+    if len(prompts) < 2:
+        return plain, Basis.NONE
+    paired = estimate_ratio([pooled[1][prompt] for prompt in prompts], [pooled[0][prompt] for prompt in prompts])
+    return paired, Basis.PROMPTS
 
 
 def _geometric_means(boots: Iterable[Mapping[int, float]]) -> dict[int, float]:
@@ -236,49 +238,6 @@ def _geometric_means(boots: Iterable[Mapping[int, float]]) -> dict[int, float]:
         for prompt, value in boot.items():
             logs.setdefault(prompt, []).append(math.log(value))
     return {prompt: math.exp(fmean(found)) for prompt, found in logs.items()}
-
-
-def _verdict(
-    logs: Sequence[Sequence[float]], margin: float, looks: int, *, higher_is_better: bool
-) -> tuple[Verdict, str]:
-    """Judge one metric: two-sided at 5 % shared among the `looks` classes (Bonferroni), equivalence by two one-sided
-    tests at 5 % each (Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987)."""
-    boots = min(len(logs[0]), len(logs[1]))
-    if boots < MIN_BOOTS:
-        return Verdict.UNDETERMINED, f"{MIN_BOOTS} boots an arm are needed; there are {len(logs[0])} and {len(logs[1])}"
-    strict, equal = log_ratio(logs[0], logs[1], 1 - 0.05 / looks), log_ratio(logs[0], logs[1], 0.90)
-    assert strict.low is not None
-    assert strict.high is not None
-    assert equal.low is not None
-    assert equal.high is not None
-    if equal.low > 1 / (1 + margin) and equal.high < 1 + margin:
-        return Verdict.EQUIVALENT, f"within {margin:.0%} of each other"
-    if strict.low > 1 or strict.high < 1:
-        return (Verdict.FASTER if (strict.low > 1) == higher_is_better else Verdict.SLOWER), "the interval excludes 1"
-    return Verdict.UNDETERMINED, "the interval holds 1 and is wider than the margin"
-
-
-def log_ratio(a: Sequence[float], b: Sequence[float], level: float) -> Estimate:
-    """Return exp(mean b - mean a) of logarithms with Welch's t interval (B. L. Welch, Biometrika 34, 1947).
-
-    The one place where arms are weighed against each other. Both sides need at least two values.
-    """
-    difference = fmean(b) - fmean(a)
-    parts = variance(a) / len(a), variance(b) / len(b)
-    error = math.sqrt(sum(parts))
-    if error == 0:
-        half = 0.0
-    else:
-        degrees = sum(parts) ** 2 / (parts[0] ** 2 / (len(a) - 1) + parts[1] ** 2 / (len(b) - 1))
-        half = t_quantile((1 + level) / 2, degrees) * error
-    ratio = math.exp(difference)
-    return Estimate(
-        n=min(len(a), len(b)),
-        mean=ratio,
-        median=ratio,
-        low=math.exp(difference - half),
-        high=math.exp(difference + half),
-    )
 
 
 def _overall(

@@ -16,7 +16,7 @@ _COLOURS = {"faster": "green", "equivalent": "green", "slower": "red", "undeterm
 @click.argument("b")
 @click.option(
     "--margin",
-    default=5.0,
+    default=3.0,
     show_default=True,
     type=click.FloatRange(0, 100, min_open=True),
     help="Percent within which two arms count as equivalent.",

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import click
 
 from redline.guard.finding import Finding, Severity
+from redline.settings import Layers
 
 _COLOURS = {Severity.REFUSE: "red", Severity.WARN: "yellow", Severity.NOTE: "cyan"}
 _WORDS = {Severity.REFUSE: "refused", Severity.WARN: "warning", Severity.NOTE: "note"}
@@ -23,9 +24,17 @@ def write_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
         click.echo("         " + _wrap(finding.remedy), err=err)
         tail = [f"To do it anyway: {finding.override}."] if finding.override and not finding.overridden else []
         if finding.severity is Severity.REFUSE and not finding.override:
-            tail = ["No switch lifts this rule: the engine cannot do it, or would do it wrongly."]
+            tail = ["No switch lifts this."]
         click.echo("         " + _wrap(" ".join([*tail, f"source: {finding.source}"])), err=err)
 
 
 def _wrap(text: str) -> str:
     return textwrap.fill(text, width=100, subsequent_indent=" " * 9, break_on_hyphens=False, break_long_words=False)
+
+
+def write_setting_warnings(layers: Layers) -> None:
+    """Write a warning for every name in `.env` that redline does not read."""
+    from redline.catalog.knobs import dotenv_warnings
+
+    for text in dotenv_warnings(layers):
+        click.echo(click.style("warning  ", fg="yellow") + _wrap(text), err=True)

@@ -34,12 +34,13 @@ class ServerStarted:
 @payload("server.failed")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFailed:
-    """A server did not become ready. `cause` and `remedy` are None where the log shows no known fault."""
+    """A server did not become ready. `cause` is None where the log shows no known fault; `evidence` gives it away."""
 
     server_id: str
     reason: str
     cause: str | None
-    remedy: str | None
+    evidence: str | None
+    remedies: tuple[str, ...]
     log_tail: tuple[str, ...]
     stages: tuple[StageTime, ...] = ()
 

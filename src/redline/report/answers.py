@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from redline.checks.check import CheckStatus, SkipReason
-from redline.report.extract import MIN_BOOTS
 from redline.report.model import Answer, Answers, BootFact, ClassSpeed, Subject, Tone
 from redline.report.words import capital, clock, count, day, join, most, percent, rate, relative_width, seconds, spread
+from redline.stats.compare import MIN_BOOTS
 
 _PASSED: Final = (CheckStatus.PASS, CheckStatus.WARN)
 _UNASKED: Final = (CheckStatus.INCONCLUSIVE, CheckStatus.ERROR)
@@ -274,7 +274,10 @@ def _certainty(subject: Subject) -> str:
 def _what_next(subjects: Sequence[Subject], boots: Sequence[BootFact], program: str) -> Answer:
     question = "What next"
     failed = [boot for subject in subjects for boot in subject.boots if boot.failed] or [b for b in boots if b.failed]
-    steps = [(0, boot.remedy or "Read what the engine printed last, below.", f"{program} logs") for boot in failed[:1]]
+    steps = [
+        (0, capital((*boot.remedies, "Read what the engine printed last, below.")[0]), f"{program} logs")
+        for boot in failed[:1]
+    ]
     for subject in subjects:
         steps += _steps(subject, program)
     measured = [subject for subject in subjects if subject.headline]
@@ -289,6 +292,11 @@ def _what_next(subjects: Sequence[Subject], boots: Sequence[BootFact], program: 
         words=" ".join(dict.fromkeys(text for _, text, _ in chosen)),
         commands=tuple(dict.fromkeys(command for _, _, command in chosen)),
     )
+
+
+def _first_remedy(boot: BootFact) -> str:
+    words = capital(boot.remedies[0]).rstrip(".") if boot.remedies else "Read what the engine printed last, below"
+    return f"{words}."
 
 
 def _steps(subject: Subject, program: str) -> list[tuple[int, str, str]]:

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from redline.bench.boots import LESS_IS_BETTER
-from redline.bench.compare import Basis, Comparison, Ratio, Verdict
+from redline.bench.compare import Basis, Comparison, Ratio
 from redline.record.differences import Difference, Respect
 from redline.report.figures import figure
 from redline.report.grids import RatioRow, ratios
 from redline.report.row import cell
 from redline.report.svg import Figure
 from redline.report.words import count, join, rate
+from redline.stats.compare import Verdict
 
 _NAMES: Final = {"decode_tok_s": "decode tok/s", "prefill_tok_s": "prefill tok/s", "ttft_s": "first token s"}
 _TONES: Final = {Verdict.FASTER: "good", Verdict.SLOWER: "bad"}

@@ -7,7 +7,7 @@ A new kind of payload reaches the report by one more function here. Checks carry
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from redline.bench.boots import METRICS, Boot, boots_of, values_by_prompt
+from redline.bench.boots import METRICS, MeasuredBoot, boots_of, values_by_prompt
 from redline.bench.quick import BenchSample
 from redline.checks.check import CheckResult, CheckStatus
 from redline.launch.outcome import ServerFailed, ServerMemory, ServerStarted
@@ -26,10 +26,9 @@ from redline.report.model import (
     SamplePoint,
 )
 from redline.report.words import parse_time
+from redline.stats.compare import MIN_BOOTS
 from redline.stats.interval import Estimate, estimate_mean
 
-# From so many boots on, their means carry the interval; below, the requests within them do.
-MIN_BOOTS: Final = 3
 # Prompts of nearly one length say nothing about the effect of length.
 _CONTEXT_RANGE: Final = 4
 
@@ -89,7 +88,8 @@ def failed_boot(failed: ServerFailed, slug: str, when: str) -> BootFact:
         stages=failed.stages,
         reason=failed.reason,
         cause=failed.cause,
-        remedy=failed.remedy,
+        evidence=failed.evidence,
+        remedies=failed.remedies,
         log_tail=failed.log_tail,
     )
 
@@ -127,7 +127,7 @@ def class_speeds(records: Iterable[RunRecord]) -> tuple[ClassSpeed, ...]:
     return tuple(_class_speed(boots, regime, prompt_class) for regime, prompt_class in keys)
 
 
-def _class_speed(boots: Sequence[Boot], regime: str, prompt_class: str) -> ClassSpeed:
+def _class_speed(boots: Sequence[MeasuredBoot], regime: str, prompt_class: str) -> ClassSpeed:
     chosen = [
         (number, sample)
         for number, boot in enumerate(boots)
@@ -135,7 +135,7 @@ def _class_speed(boots: Sequence[Boot], regime: str, prompt_class: str) -> Class
         if sample.regime == regime and sample.prompt_class == prompt_class
     ]
     used = sorted({number for number, _ in chosen})
-    over_boots = len(used) >= MIN_BOOTS
+    over_boots = len(used) >= MIN_BOOTS  # from so many on their means carry the interval, below the requests do
     estimates = {
         metric: _estimate([boots[number] for number in used], metric, regime, prompt_class, over_boots=over_boots)
         for metric in METRICS
@@ -161,7 +161,7 @@ def _class_speed(boots: Sequence[Boot], regime: str, prompt_class: str) -> Class
 
 
 def _estimate(
-    boots: Sequence[Boot], metric: str, regime: str, prompt_class: str, *, over_boots: bool
+    boots: Sequence[MeasuredBoot], metric: str, regime: str, prompt_class: str, *, over_boots: bool
 ) -> Estimate | None:
     per_boot = [list(values_by_prompt(boot.samples, metric, regime, prompt_class).values()) for boot in boots]
     measured = [values for values in per_boot if values]
@@ -197,7 +197,7 @@ def _by_position(samples: Sequence[BenchSample]) -> tuple[PositionRate, ...]:
     return tuple(PositionRate(position=at + 1, accepted=total, drafts=drafts) for at, total in enumerate(totals))
 
 
-def _over_time(number: int, boot: Boot) -> Iterable[AcceptancePoint]:
+def _over_time(number: int, boot: MeasuredBoot) -> Iterable[AcceptancePoint]:
     generated = 0
     for sample in boot.samples:
         if sample.drafts:

@@ -5,7 +5,7 @@ Each function takes parts of a report model and a width in pixels and returns an
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from redline.report.model import AcceptancePoint, BootFact, ContextPoint, MemoryPoint, PositionRate
 from redline.report.svg import (
@@ -28,8 +28,15 @@ from redline.units import GIB, MIB
 WIDE_PX: Final = 520
 NARROW_PX: Final = 312
 COLOURS: Final = 6
-_MAX_DOTS: Final = 200  # more would hide each other, and swell the page
+_MAX_DOTS: Final = 200
+
+T = TypeVar("T")
 _STAGES: Final = ("planned", "checked", "fetching", "starting", "loading", "compiling", "capturing", "warming")
+
+
+def thinned(values: Sequence[T]) -> Sequence[T]:
+    """Return at most 200 of the values, evenly: more dots would hide each other, and swell the page."""
+    return values[:: 1 + len(values) // _MAX_DOTS]
 
 
 def figure(title: str, caption: str, draw: Callable[[float], str]) -> Figure:
@@ -62,7 +69,7 @@ def distribution(rows: Sequence[RateRow], width: float, *, unit: str = "tok/s") 
         said = f"{rate(row.estimate.mean)}{spread(row.estimate)}" if row.estimate else "no rate"
         canvas.text(left, y + 13, fit(row.label, right - left - text_width(said) - 12), "ink strong")
         canvas.text(right, y + 13, said, "muted", "end")
-        for order, value in enumerate(row.values[:: 1 + len(row.values) // _MAX_DOTS]):
+        for order, value in enumerate(thinned(row.values)):
             canvas.dot(x(value), y + 28 + (order * 7 % 5 - 2) * 1.6, 3.6, f"soft {colour}", f"{rate(value)} {unit}")
         if row.estimate is not None:
             _whisker(canvas, x, row.estimate, y + 28, colour, top)
@@ -128,7 +135,7 @@ def _curve(
         canvas.tick(x(size), floor + 16, short_tokens(round(size)))
     means = {size: [value for at, value in values if at == size] for size in sizes}
     canvas.path([(x(size), y(sum(found) / len(found))) for size, found in means.items()], f"stroke c{colour}")
-    for size, value in values:
+    for size, value in thinned(values):
         canvas.dot(x(size), y(value), 3.6, f"fill c{colour}", f"{value:.2f} at {size:,.0f} tokens")
 
 
@@ -217,7 +224,7 @@ def acceptance_over_time(points: Sequence[AcceptancePoint], width: float) -> str
     for value in ticks(0, furthest, 3 if width < 400 else 6):
         canvas.tick(x(value), floor + 16, number(value))
     canvas.text((left + right) / 2, floor + 34, "tokens generated before", "muted", "middle")
-    for point in points:
+    for point in thinned(points):
         colour = f"c{classes.index(point.prompt_class) % COLOURS}"
         words = f"{point.prompt_class}: {point.mean_length:.2f} tokens a step"
         canvas.dot(x(point.tokens_before), y(point.mean_length), 4, f"soft {colour}", words)

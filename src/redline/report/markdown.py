@@ -113,8 +113,10 @@ def _boots(boots: Iterable[BootFact]) -> Iterable[str]:
         cause = boot.cause or "The cause is not one that redline knows."
         why = cell(f"{boot.reason or 'no reason was recorded'}. {cause}")
         yield f"**{cell(boot.slug)} did not start** ({clock(boot.when)}): {why}\n"
-        if boot.remedy:
-            yield f"Remedy: {cell(boot.remedy)}\n"
+        if boot.evidence:
+            yield f"Seen in its log: {code(boot.evidence)}\n"
+        if boot.remedies:
+            yield "Remedies:\n\n" + _list(cell(remedy) for remedy in boot.remedies)
         stages = ", ".join(f"{stage.stage} {seconds(stage.end_s - stage.begin_s)}" for stage in boot.stages)
         if stages:
             yield f"Stages: {cell(stages)}\n"

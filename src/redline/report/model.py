@@ -89,7 +89,8 @@ class BootFact:
     stages: tuple[StageTime, ...] = ()
     reason: str | None = None
     cause: str | None = None
-    remedy: str | None = None
+    evidence: str | None = None
+    remedies: tuple[str, ...] = ()
     log_tail: tuple[str, ...] = ()
 
     @property
