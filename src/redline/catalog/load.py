@@ -140,6 +140,12 @@ def _assemble(tables: dict[str, dict[str, Any]], sources: list[_Source], problem
         evidence=tables["evidence"],
         rules=tuple(rule for rule, _ in rules),
         tiers=tiers,
+        hardware=tables["hardware"],
+        kv_geometries=tables["kv_geometries"],
+        weight_formats=tables["weight_formats"],
+        overheads=tables["overheads"],
+        boots=tables["boots"],
+        gguf_boots=tables["gguf_boots"],
     )
 
 

@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from redline.catalog.memory import Boot, GgufBoot, Hardware, KvGeometry, OverheadTerm, WeightFormat
+
 
 class DrafterKind(StrEnum):
     """What proposes tokens for the target to verify."""
@@ -89,6 +91,7 @@ class Architecture:
     linear: LinearAttention | None = None
     sliding: SlidingAttention | None = None
     mtp_layers: int = 0
+    output_gate: bool = False
     tensor_parallel: tuple[int, ...] = ()
 
     @property
@@ -351,6 +354,12 @@ class CatalogFile:
     rules: tuple[Rule, ...] = ()
     hazards: tuple[Hazard, ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    hardware: tuple[Hardware, ...] = ()
+    kv_geometries: tuple[KvGeometry, ...] = ()
+    weight_formats: tuple[WeightFormat, ...] = ()
+    overheads: tuple[OverheadTerm, ...] = ()
+    boots: tuple[Boot, ...] = ()
+    gguf_boots: tuple[GgufBoot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,3 +388,9 @@ class Catalog:
     hazards: Mapping[str, Hazard]
     evidence: Mapping[str, Evidence]
     tiers: Mapping[str, TierKey]
+    hardware: Mapping[str, Hardware]
+    kv_geometries: Mapping[str, KvGeometry]
+    weight_formats: Mapping[str, WeightFormat]
+    overheads: Mapping[str, OverheadTerm]
+    boots: Mapping[str, Boot]
+    gguf_boots: Mapping[str, GgufBoot]
