@@ -12,6 +12,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from redline.catalog.fields import TIER_FIELDS
+from redline.catalog.memory import MEMORY_LISTS
 from redline.catalog.types import Catalog, CatalogFile, Derived, TierKey
 from redline.catalog.yaml_text import Lines, YamlError, parse_yaml
 from redline.errors import UsageError
@@ -140,12 +141,7 @@ def _assemble(tables: dict[str, dict[str, Any]], sources: list[_Source], problem
         evidence=tables["evidence"],
         rules=tuple(rule for rule, _ in rules),
         tiers=tiers,
-        hardware=tables["hardware"],
-        kv_geometries=tables["kv_geometries"],
-        weight_formats=tables["weight_formats"],
-        overheads=tables["overheads"],
-        boots=tables["boots"],
-        gguf_boots=tables["gguf_boots"],
+        **{name: tables[name] for name in MEMORY_LISTS},
     )
 
 

@@ -4,8 +4,8 @@ Each is read from YAML by these types, strictly. Knows what was measured and whe
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Final, Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +80,43 @@ class OverheadTerm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Headroom:
+    """Free memory that requests were seen to need outside an engine's own budget, GiB a GPU.
+
+    `extra_request_gib` is added for each further request that is prefilled while drafting.
+    """
+
+    id: str
+    engine: str
+    gib: float
+    extra_request_gib: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchedAllocator:
+    """A published figure that rests on a change to the engine's allocator, which plans here do not model."""
+
+    id: str
+    slugs: tuple[str, ...]
+    title: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GgufTerm:
+    """Memory of llama.cpp that no formula gives, MiB a device, as far as it was seen. `where` is what it applies to."""
+
+    id: str
+    title: str
+    where: Literal["one_gpu", "several_gpus", "draft", "projector", "host"]
+    low_mib: float
+    best_mib: float
+    high_mib: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BootDrafter:
     """An external drafter as a boot had it: cache of its layers, bytes of its files, and those every GPU holds."""
 
@@ -145,7 +182,7 @@ class GgufBoot:
     model: str
     engine_version: str
     weights: str
-    weights_bytes: int
+    weights_bytes: int | None
     context: int
     cache_type: str
     draft_layers: int
@@ -156,3 +193,36 @@ class GgufBoot:
     date: str
     split: tuple[float, ...] = ()
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryLists:
+    """The lists of this module that a YAML file of the catalogue may hold."""
+
+    hardware: tuple[Hardware, ...] = ()
+    kv_geometries: tuple[KvGeometry, ...] = ()
+    weight_formats: tuple[WeightFormat, ...] = ()
+    overheads: tuple[OverheadTerm, ...] = ()
+    headrooms: tuple[Headroom, ...] = ()
+    patched_allocators: tuple[PatchedAllocator, ...] = ()
+    boots: tuple[Boot, ...] = ()
+    gguf_terms: tuple[GgufTerm, ...] = ()
+    gguf_boots: tuple[GgufBoot, ...] = ()
+
+
+MEMORY_LISTS: Final = tuple(field.name for field in fields(MemoryLists))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryTables:
+    """The same facts by id."""
+
+    hardware: Mapping[str, Hardware]
+    kv_geometries: Mapping[str, KvGeometry]
+    weight_formats: Mapping[str, WeightFormat]
+    overheads: Mapping[str, OverheadTerm]
+    headrooms: Mapping[str, Headroom]
+    patched_allocators: Mapping[str, PatchedAllocator]
+    boots: Mapping[str, Boot]
+    gguf_terms: Mapping[str, GgufTerm]
+    gguf_boots: Mapping[str, GgufBoot]

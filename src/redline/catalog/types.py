@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from redline.catalog.memory import Boot, GgufBoot, Hardware, KvGeometry, OverheadTerm, WeightFormat
+from redline.catalog.memory import MemoryLists, MemoryTables
 
 
 class DrafterKind(StrEnum):
@@ -342,7 +342,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogFile:
+class CatalogFile(MemoryLists):
     """What one YAML file may hold; any mixture of these lists."""
 
     models: tuple[Model, ...] = ()
@@ -354,12 +354,6 @@ class CatalogFile:
     rules: tuple[Rule, ...] = ()
     hazards: tuple[Hazard, ...] = ()
     evidence: tuple[Evidence, ...] = ()
-    hardware: tuple[Hardware, ...] = ()
-    kv_geometries: tuple[KvGeometry, ...] = ()
-    weight_formats: tuple[WeightFormat, ...] = ()
-    overheads: tuple[OverheadTerm, ...] = ()
-    boots: tuple[Boot, ...] = ()
-    gguf_boots: tuple[GgufBoot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,7 +370,7 @@ class TierKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Catalog:
+class Catalog(MemoryTables):
     """Every fact, by id, after all checks between them have passed."""
 
     models: Mapping[str, Model]
@@ -388,9 +382,3 @@ class Catalog:
     hazards: Mapping[str, Hazard]
     evidence: Mapping[str, Evidence]
     tiers: Mapping[str, TierKey]
-    hardware: Mapping[str, Hardware]
-    kv_geometries: Mapping[str, KvGeometry]
-    weight_formats: Mapping[str, WeightFormat]
-    overheads: Mapping[str, OverheadTerm]
-    boots: Mapping[str, Boot]
-    gguf_boots: Mapping[str, GgufBoot]

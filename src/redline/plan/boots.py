@@ -89,7 +89,9 @@ def allocator_rules(
     for item in known:
         chosen = gdn_prefill == item.gdn_prefill if gdn_prefill else (compute is None or compute in item.chosen_on)
         if chosen and (compute is None or compute in item.compute or not recurrent):
-            return AllocatorRules(**{field.name: getattr(item, field.name) for field in fields(AllocatorRules)}), item.id
+            return AllocatorRules(
+                **{field.name: getattr(item, field.name) for field in fields(AllocatorRules)}
+            ), item.id
     raise UnknownPlanError(
         f"the block rounding of vLLM {engine_version} with {gdn_prefill or 'its own'} recurrent prefill "
         f"on compute capability {compute or 'unknown'} is not known here"
@@ -235,7 +237,8 @@ def predict_boot(catalog: Catalog, boot: Boot, model: OverheadModel) -> BootPred
         return None
     check = check_boot(catalog, boot)
     blocks = measured_blocks(check)
-    assert blocks is not None and boot.gpu_memory_utilization is not None
+    assert blocks is not None
+    assert boot.gpu_memory_utilization is not None
     inputs, hardware = inputs_of_boot(catalog, boot), _hardware(catalog, boot)
     estimate = model.predict(conditions_of(inputs, hardware.sm))
     requested = round(boot.gpu_memory_utilization * hardware.torch_visible_bytes)

@@ -133,7 +133,9 @@ def pool_geometry(
     _check(kinds, batched_tokens, depth)
     block_tokens = aligned_block_tokens(kinds, rules)
     sized = [
-        _Layer(item, block_tokens, item.state_bytes if item.kind is CacheKind.STATE else block_tokens * item.token_bytes)
+        _Layer(
+            item, block_tokens, item.state_bytes if item.kind is CacheKind.STATE else block_tokens * item.token_bytes
+        )
         for item in kinds
     ]
     shared: dict[str, object] = {
@@ -225,7 +227,9 @@ def largest_context(geometry: PoolGeometry, blocks: int, ceiling_tokens: int) ->
 def blocks_of_tokens(geometry: PoolGeometry, tokens: int, context_tokens: int) -> int | None:
     """Return the block count that the engine would report as exactly `tokens`, or None: no integer gives it."""
     near = round(tokens * request_blocks(geometry, context_tokens) / context_tokens)
-    return next((n for n in (near, near - 1, near + 1) if n > 0 and pool_tokens(geometry, n, context_tokens) == tokens), None)
+    return next(
+        (n for n in (near, near - 1, near + 1) if n > 0 and pool_tokens(geometry, n, context_tokens) == tokens), None
+    )
 
 
 def _last_true(test: Callable[[int], bool], ceiling: int) -> int:
@@ -298,7 +302,9 @@ def _unify_pages(sized: list[_Layer]) -> list[_Layer]:
     unified = []
     for item in sized:
         if item.layers.kind is not CacheKind.STATE and largest % item.page_bytes == 0:
-            unified.append(replace(item, block_tokens=item.block_tokens * (largest // item.page_bytes), page_bytes=largest))
+            unified.append(
+                replace(item, block_tokens=item.block_tokens * (largest // item.page_bytes), page_bytes=largest)
+            )
         else:
             unified.append(replace(item, page_bytes=largest))
     return unified

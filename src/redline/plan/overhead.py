@@ -73,7 +73,9 @@ class OverheadModel:
         """Return the overhead under these conditions."""
         row = features(self.terms, conditions)
         best = sum(value * x for value, x in zip(self.values_gib, row, strict=True))
-        spread = sum(x * sum(c * y for c, y in zip(line, row, strict=True)) for x, line in zip(row, self.covariance, strict=True))
+        spread = sum(
+            x * sum(c * y for c, y in zip(line, row, strict=True)) for x, line in zip(row, self.covariance, strict=True)
+        )
         deviation = DEVIATIONS * (NOISE_GIB**2 + max(0.0, spread)) ** 0.5
         parts = tuple(
             OverheadPart(name=term.title, best_bytes=round(value * x * GIB), boots=boots)

@@ -27,6 +27,7 @@ class WeightBytes:
     replicated: int
     mtp: int
     basis: str
+    file_bytes: int = 0
 
     def on_card(self, tensor_parallel: int) -> int:
         """Return bytes on one GPU, the built-in drafter left out."""
@@ -65,6 +66,7 @@ def weights_of_files(architecture: Architecture, file_bytes: int, form: WeightFo
         sharded=file_bytes - in_files,
         replicated=0,
         mtp=round(mtp * form.mtp_bytes_per_value),
+        file_bytes=file_bytes,
         basis=f"size of the files ({form.title}), the built-in drafter counted only where it is loaded",
     )
 

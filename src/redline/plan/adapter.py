@@ -1,0 +1,103 @@
+"""A resolved tier as plan inputs: the one place that knows both the catalogue's fields and the planner's.
+
+A field that the catalogue does not have (yet) is None here, and its default is the engine's own.
+"""
+
+from typing import Any, Final
+
+from redline.catalog.fields import ResolvedTier
+from redline.catalog.memory import WeightFormat
+from redline.catalog.types import Artifact, Catalog, Drafter, DrafterKind
+from redline.plan.inputs import DrafterShape, VllmInputs
+from redline.plan.weights import WeightBytes, weights_of_files
+
+DEFAULT_UTILIZATION: Final = 0.9  # vLLM 0.33.0 config/cache.py says 0.92 since 0.30; every tier states its own
+DEFAULT_BATCHED_TOKENS: Final = 8192
+CODEBOOKS: Final = 2  # a DFlash2 selector keeps one codebook for each end of an edge, whole on every GPU
+CODEBOOK_VALUE_BYTES: Final = 2
+
+
+def vllm_inputs(catalog: Catalog, tier: ResolvedTier) -> VllmInputs:
+    """Return what a vLLM tier is planned from."""
+    model = catalog.models[tier.key.model]
+    artifact = catalog.artifacts[tier.artifact.value]
+    drafter = catalog.drafters[tier.drafter.value]
+    form = weight_format(catalog, artifact)
+    parallel = field_of(tier, "tensor_parallel") or catalog.topologies[tier.key.topology].gpus or 1
+    prefix_caching = field_of(tier, "prefix_caching")
+    patch = next((item for item in catalog.patched_allocators.values() if tier.slug in item.slugs), None)
+    return VllmInputs(
+        name=tier.slug,
+        model=model.id,
+        architecture=model.architecture,
+        context_max=model.context_max,
+        engine_version=tier.engine_version.value,
+        weights=_weights(catalog, tier, artifact, form),
+        weight_format=form.id if form else artifact.quant,
+        tensor_parallel=parallel,
+        gpu_memory_utilization=field_of(tier, "gpu_memory_utilization") or DEFAULT_UTILIZATION,
+        max_model_len=tier.max_model_len.value,
+        max_num_seqs=tier.max_num_seqs.value,
+        batched_tokens=tier.batch_tokens.value or DEFAULT_BATCHED_TOKENS,
+        kv_cache_dtype=tier.kv_cache_dtype.value,
+        drafter=_drafter(catalog, drafter, tier.spec_n.value),
+        attention_backend=field_of(tier, "attention_backend"),
+        gdn_prefill=field_of(tier, "gdn_prefill_backend"),
+        prefix_caching=True if prefix_caching is None else prefix_caching,
+        vision=model.capabilities.vision.offered,
+        patched_allocator=patch.title if patch else None,
+    )
+
+
+def field_of(tier: ResolvedTier, name: str) -> Any:
+    """Return a field's value, or None where tiers have no such field."""
+    sourced = getattr(tier, name, None)
+    return None if sourced is None else sourced.value
+
+
+def weight_format(catalog: Catalog, artifact: Artifact) -> WeightFormat | None:
+    """Return the record of an artifact's format, by the spelling of its `quant`; None when none is known."""
+    said = _plain(artifact.quant)
+    method = getattr(artifact, "quantization", None)
+    words = {said, _plain(f"{method.method}{method.bits}") if method else said}
+    for form in catalog.weight_formats.values():
+        if words & {_plain(name) for name in (form.id, *form.quants)}:
+            return form
+    return next((form for form in catalog.weight_formats.values() if form.id in said), None)
+
+
+def _weights(catalog: Catalog, tier: ResolvedTier, artifact: Artifact, form: WeightFormat | None) -> WeightBytes:
+    size = artifact.size_bytes
+    model = catalog.models[tier.key.model]
+    if not size:
+        return WeightBytes(sharded=0, replicated=0, mtp=0, basis="not declared")
+    if form is None:
+        basis = f"size of the files; how {artifact.quant} lies in memory is not known"
+        return WeightBytes(sharded=size, replicated=0, mtp=0, basis=basis)
+    return weights_of_files(model.architecture, size, form)
+
+
+def _drafter(catalog: Catalog, drafter: Drafter, depth: int) -> DrafterShape:
+    if drafter.kind is DrafterKind.MTP:
+        return DrafterShape(kind=drafter.kind, depth=depth)
+    checkpoint = getattr(drafter, "checkpoint", None)
+    if checkpoint is None:
+        return DrafterShape(kind=drafter.kind, depth=depth if drafter.kind is not DrafterKind.NONE else 0)
+    artifact = catalog.artifacts.get(drafter.artifact) if drafter.artifact else None
+    size = artifact.size_bytes if artifact else 0
+    codebooks = CODEBOOKS * (checkpoint.vocab or 0) * (checkpoint.selector_rank or 0) * CODEBOOK_VALUE_BYTES
+    replicated = min(codebooks, size)
+    return DrafterShape(
+        kind=drafter.kind,
+        depth=depth,
+        layers=checkpoint.layers or 0,
+        heads=checkpoint.kv_heads or 0,
+        width=checkpoint.head_dim or 0,
+        window=checkpoint.window,
+        sharded_bytes=size - replicated,
+        replicated_bytes=replicated,
+    )
+
+
+def _plain(text: str) -> str:
+    return "".join(letter for letter in text.lower() if letter.isalnum())
