@@ -4,7 +4,7 @@ Each is read from YAML by these types, strictly. Knows what was measured and whe
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Final, Literal
 
 
@@ -27,6 +27,8 @@ class KvGeometry:
 
     `compute` lists the CUDA compute capabilities it was seen on; `chosen_on` those where the engine picks this
     back end by itself. `state_blocks` is what one request holds in each recurrent group while prefix caching is on.
+    `sliding_blocks` are the block sizes that an attention back end offers sliding-window layers, by its name; back
+    ends that are not named take the block of the other layers.
     """
 
     id: str
@@ -36,6 +38,7 @@ class KvGeometry:
     compute: tuple[str, ...]
     chosen_on: tuple[str, ...]
     rounding_tokens: int
+    rounding_uncached_tokens: int
     default_block_tokens: int
     state_blocks: int
     state_blocks_uncached: int
@@ -44,6 +47,7 @@ class KvGeometry:
     retained_tokens: int
     null_blocks: int
     source: str
+    sliding_blocks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +214,7 @@ class MemoryLists:
     gguf_boots: tuple[GgufBoot, ...] = ()
 
 
-MEMORY_LISTS: Final = tuple(field.name for field in fields(MemoryLists))
+MEMORY_LISTS: Final = tuple(item.name for item in fields(MemoryLists))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
         "show",
         "Show one tier in full; --explain says where each value comes from.",
     ),
+    "plan": ("redline.cli.plan", "plan", "Plan a tier's memory on a rig: fit, context, what would help."),
     "get": ("redline.cli.catalog", "get", "Fetch and verify the files of a tier."),
     "verify": ("redline.cli.prove", "verify", "Check that a server does what it should."),
     "bench": ("redline.cli.prove", "bench", "Measure a server, with intervals."),

@@ -7,7 +7,7 @@ from pathlib import Path
 from redline.artifacts.store import artifact_folder, needed
 from redline.catalog.resolve import resolve
 from redline.catalog.types import Artifact, Catalog
-from redline.plan.llamacpp import plan_on_host
+from redline.plan.tier import plan_tier
 from redline.plan.types import FitPlan, Verdict
 from redline.rig.types import Rig
 from redline.settings import Layers
@@ -40,7 +40,7 @@ def list_tiers(catalog: Catalog, rig: Rig, models_dir: Path, words: Sequence[str
 
 def _row(catalog: Catalog, rig: Rig, models_dir: Path, slug: str) -> TierRow:
     tier = resolve(catalog, slug, Layers())
-    fit: FitPlan = plan_on_host(catalog, tier, rig)
+    fit: FitPlan = plan_tier(catalog, tier, rig)
     artifacts = needed(catalog, tier.artifact.value)
     present = [_present(models_dir, artifact) for artifact in artifacts]
     files = "present" if all(present) else "partial" if any(present) else "absent"

@@ -40,7 +40,7 @@ from redline.ops.events import (
 from redline.ops.servers import BUSY, lock_path, target_of, wait_ready
 from redline.ops.stream import follow_callback
 from redline.ops.verify import verdict_of, verify
-from redline.plan.llamacpp import plan_on_host
+from redline.plan.tier import plan_tier
 from redline.plan.types import FitPlan
 from redline.record.event import payload
 from redline.record.files import hold_lock, read_json
@@ -132,7 +132,7 @@ def _prepare(catalog: Catalog, settings: Settings, request: UpRequest) -> _Prepa
     )
     rig = detect_rig()
     freed = sum(resident_bytes(record) for _, record in in_the_way)
-    fit = plan_on_host(catalog, tier, replace(rig, memory_available_bytes=rig.memory_available_bytes + freed))
+    fit = plan_tier(catalog, tier, replace(rig, memory_available_bytes=rig.memory_available_bytes + freed))
     ours = {record.engine_process.pid for _, record in in_the_way if record.engine_process}
     holder = find_port_holder(tier.bind_host.value, tier.port.value)
     context = GuardContext(

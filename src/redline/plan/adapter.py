@@ -40,7 +40,7 @@ def vllm_inputs(catalog: Catalog, tier: ResolvedTier) -> VllmInputs:
         max_num_seqs=tier.max_num_seqs.value,
         batched_tokens=tier.batch_tokens.value or DEFAULT_BATCHED_TOKENS,
         kv_cache_dtype=tier.kv_cache_dtype.value,
-        drafter=_drafter(catalog, drafter, tier.spec_n.value),
+        drafter=drafter_shape(catalog, drafter, tier.spec_n.value),
         attention_backend=field_of(tier, "attention_backend"),
         gdn_prefill=field_of(tier, "gdn_prefill_backend"),
         prefix_caching=True if prefix_caching is None else prefix_caching,
@@ -77,7 +77,8 @@ def _weights(catalog: Catalog, tier: ResolvedTier, artifact: Artifact, form: Wei
     return weights_of_files(model.architecture, size, form)
 
 
-def _drafter(catalog: Catalog, drafter: Drafter, depth: int) -> DrafterShape:
+def drafter_shape(catalog: Catalog, drafter: Drafter, depth: int) -> DrafterShape:
+    """Return what a drafter of the catalogue keeps in memory at a depth."""
     if drafter.kind is DrafterKind.MTP:
         return DrafterShape(kind=drafter.kind, depth=depth)
     checkpoint = getattr(drafter, "checkpoint", None)

@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from redline.catalog.memory import Boot, BootDrafter
 from redline.catalog.types import Catalog, DrafterKind
-from redline.plan.boots import LOG_ROUNDING_GIB, allocator_rules, loaded_bytes
+from redline.plan.boots import LOG_ROUNDING_GIB, loaded_bytes
 from redline.plan.cards import Card, find_hardware
 from redline.plan.geometry import (
     GeometryError,
@@ -16,6 +16,7 @@ from redline.plan.geometry import (
     request_blocks,
 )
 from redline.plan.inputs import DrafterShape, UnknownPlanError, VllmInputs, geometry_of
+from redline.plan.rules import rules_of
 from redline.plan.types import BootFacts, FitPlan
 from redline.plan.vllm import estimate_overhead, plan_vllm
 from redline.units import GIB
@@ -53,7 +54,7 @@ def back_solve(catalog: Catalog, facts: BootFacts, inputs: VllmInputs, card: Car
     predicted = plan_vllm(catalog, inputs, cards)
     try:
         compute = card.compute if card else None
-        rules, _ = allocator_rules(catalog, inputs.engine_version, inputs.gdn_prefill, compute, recurrent=True)
+        rules, _ = rules_of(catalog, inputs, compute)
         geometry = geometry_of(inputs, rules)
     except (UnknownPlanError, GeometryError) as error:
         return _nothing(facts, predicted, str(error))

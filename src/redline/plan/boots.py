@@ -4,14 +4,14 @@ Knows the catalogue's boots, hardware and formats; knows no rig at hand and no l
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
 from redline.catalog.memory import Boot, Hardware
 from redline.catalog.types import Catalog, DrafterKind
+from redline.plan.cards import find_hardware
 from redline.plan.geometry import (
-    AllocatorRules,
     PoolGeometry,
     blocks_of_tokens,
     pool_blocks,
@@ -20,7 +20,7 @@ from redline.plan.geometry import (
 )
 from redline.plan.inputs import DrafterShape, UnknownPlanError, VllmInputs, geometry_of
 from redline.plan.overhead import Conditions, Observation, OverheadModel, fit
-from redline.plan.versions import version_in
+from redline.plan.rules import rules_of
 from redline.plan.weights import weights_of_files, weights_of_shape
 from redline.units import GIB
 
@@ -68,34 +68,6 @@ class BootPrediction:
     def error(self) -> float:
         """Relative error of the pool's tokens."""
         return self.predicted_tokens / self.measured_tokens - 1
-
-
-def allocator_rules(
-    catalog: Catalog, engine_version: str, gdn_prefill: str | None, compute: str | None, *, recurrent: bool = True
-) -> tuple[AllocatorRules, str]:
-    """Return the allocator's constants and the id of the record they come from.
-
-    Args:
-        gdn_prefill: back end of recurrent prefill; None is the engine's own choice on that GPU.
-        compute: CUDA compute capability, `8.6`; None when it is not known.
-
-    Raises:
-        UnknownPlanError: no record covers this version, back end and GPU.
-    """
-    known = [item for item in catalog.kv_geometries.values() if version_in(engine_version, item.versions)]
-    if not known:
-        ranges = ", ".join(sorted({item.versions for item in catalog.kv_geometries.values()}))
-        raise UnknownPlanError(f"vLLM {engine_version} is not known here (known: {ranges})")
-    for item in known:
-        chosen = gdn_prefill == item.gdn_prefill if gdn_prefill else (compute is None or compute in item.chosen_on)
-        if chosen and (compute is None or compute in item.compute or not recurrent):
-            return AllocatorRules(
-                **{field.name: getattr(item, field.name) for field in fields(AllocatorRules)}
-            ), item.id
-    raise UnknownPlanError(
-        f"the block rounding of vLLM {engine_version} with {gdn_prefill or 'its own'} recurrent prefill "
-        f"on compute capability {compute or 'unknown'} is not known here"
-    )
 
 
 def inputs_of_boot(catalog: Catalog, boot: Boot) -> VllmInputs:
@@ -175,8 +147,8 @@ def check_boot(catalog: Catalog, boot: Boot) -> BootCheck:
         UnknownPlanError: its engine version or model is not known.
     """
     hardware = _hardware(catalog, boot)
-    rules, _ = allocator_rules(catalog, boot.engine_version, boot.gdn_prefill, hardware.sm)
-    geometry = geometry_of(inputs_of_boot(catalog, boot), rules)
+    inputs = inputs_of_boot(catalog, boot)
+    geometry = geometry_of(inputs, rules_of(catalog, inputs, hardware.sm)[0])
     exact_tokens = boot.pool_tokens if not boot.approximate else None
     gib = boot.available_gib
     return BootCheck(
@@ -253,7 +225,7 @@ def predict_boot(catalog: Catalog, boot: Boot, model: OverheadModel) -> BootPred
 
 
 def _hardware(catalog: Catalog, boot: Boot) -> Hardware:
-    hardware = catalog.hardware.get(boot.hardware)
+    hardware = find_hardware(catalog, boot.hardware)
     if hardware is None:
         raise UnknownPlanError(f"the catalogue has no hardware {boot.hardware}")
     return hardware

@@ -51,6 +51,7 @@ class AllocatorRules:
     """Constants of one engine version and back end; the catalogue's `kv_geometries` hold them with sources."""
 
     rounding_tokens: int
+    rounding_uncached_tokens: int
     default_block_tokens: int
     state_blocks: int
     state_blocks_uncached: int
@@ -58,6 +59,7 @@ class AllocatorRules:
     concurrent_batches: int
     retained_tokens: int
     null_blocks: int
+    sliding_block_sizes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,13 +133,8 @@ def pool_geometry(
     """
     kinds = [item for item in layers if item.layers > 0]
     _check(kinds, batched_tokens, depth)
-    block_tokens = aligned_block_tokens(kinds, rules)
-    sized = [
-        _Layer(
-            item, block_tokens, item.state_bytes if item.kind is CacheKind.STATE else block_tokens * item.token_bytes
-        )
-        for item in kinds
-    ]
+    block_tokens = aligned_block_tokens(kinds, rules, prefix_caching=prefix_caching)
+    sized = [_sized(item, block_tokens, rules) for item in kinds]
     shared: dict[str, object] = {
         "rules": rules,
         "batched_tokens": batched_tokens,
@@ -178,20 +175,21 @@ def pool_geometry(
     )
 
 
-def aligned_block_tokens(layers: Iterable[CacheLayers], rules: AllocatorRules) -> int:
+def aligned_block_tokens(layers: Iterable[CacheLayers], rules: AllocatorRules, *, prefix_caching: bool = True) -> int:
     """Return tokens a block: enough that an attention page holds a whole recurrent state, rounded up."""
     kinds = tuple(layers)
     attention = next((item for item in kinds if item.kind is not CacheKind.STATE), None)
     state = max((item.state_bytes for item in kinds if item.kind is CacheKind.STATE), default=0)
     if attention is None or state == 0:
         return rules.default_block_tokens
-    step = rules.rounding_tokens
+    # Checkpoints of a prefill land on block boundaries only while prefix caching keeps states aligned.
+    step = rules.rounding_tokens if prefix_caching else rules.rounding_uncached_tokens
     return max(rules.default_block_tokens, step * -(-state // (step * attention.token_bytes)))
 
 
 def request_blocks(geometry: PoolGeometry, context_tokens: int) -> int:
     """Return the blocks that one request of a full context holds at most, over all groups."""
-    return sum(group.count * _table_blocks(geometry, group, context_tokens) for group in geometry.groups)
+    return sum(group.count * table_blocks(geometry, group, context_tokens) for group in geometry.groups)
 
 
 def pool_blocks(geometry: PoolGeometry, available_bytes: int) -> int:
@@ -240,7 +238,8 @@ def _last_true(test: Callable[[int], bool], ceiling: int) -> int:
     return low
 
 
-def _table_blocks(geometry: PoolGeometry, group: Group, context: int) -> int:
+def table_blocks(geometry: PoolGeometry, group: Group, context: int) -> int:
+    """Return the blocks that one table of a group holds at most for one request."""
     rules = geometry.rules
     if group.kind is CacheKind.STATE:
         if not geometry.prefix_caching:
@@ -264,6 +263,17 @@ def _check(kinds: list[CacheLayers], batched_tokens: int, depth: int) -> None:
             raise GeometryError(f"the {item.name} layers keep no bytes")
         if item.kind is CacheKind.SLIDING and (item.window or 0) < 1:
             raise GeometryError(f"the {item.name} layers have no window")
+
+
+def _sized(item: CacheLayers, block_tokens: int, rules: AllocatorRules) -> _Layer:
+    """Give layers their own block: sliding-window layers take the largest that their kernels offer and that fits."""
+    if item.kind is CacheKind.STATE:
+        return _Layer(item, block_tokens, item.state_bytes)
+    own = block_tokens
+    if item.kind is CacheKind.SLIDING and rules.sliding_block_sizes:
+        fitting = [size for size in rules.sliding_block_sizes if size <= block_tokens]
+        own = max(fitting) if fitting else min(rules.sliding_block_sizes)
+    return _Layer(item, own, own * item.token_bytes)
 
 
 def _one_type(kinds: list[CacheLayers]) -> bool:

@@ -154,9 +154,12 @@ def _layer_kinds(config: Mapping[str, Any], layers: int, family: str) -> dict[Li
 
 
 def _linear(config: Mapping[str, Any], layers: int) -> LinearAttention:
-    state = config.get("mamba_ssm_dtype") or config.get("dtype") or config.get("torch_dtype") or "bfloat16"
-    if state not in ("float32", "bfloat16", "float16"):
-        raise UnknownPlanError(f"recurrent state of type {state!r} is not modelled")
+    stated = config.get("mamba_ssm_dtype") or config.get("dtype") or config.get("torch_dtype") or "bfloat16"
+    state: Literal["float32", "bfloat16", "float16"] | None = next(
+        (known for known in ("float32", "bfloat16", "float16") if known == stated), None
+    )
+    if state is None:
+        raise UnknownPlanError(f"recurrent state of type {stated!r} is not modelled")
     return LinearAttention(
         layers=layers,
         key_heads=_count(config, "linear_num_key_heads"),

@@ -3,7 +3,7 @@
 Knows geometry and the rules of attention kernels; knows no catalogue and no rig.
 """
 
-from redline.plan.geometry import PoolGeometry, largest_context, request_blocks
+from redline.plan.geometry import CacheKind, PoolGeometry, largest_context, request_blocks, table_blocks
 from redline.plan.inputs import VALUE_BYTES, VllmInputs
 from redline.units import format_gib
 
@@ -42,6 +42,13 @@ def notes_of(inputs: VllmInputs, geometry: PoolGeometry, blocks: int, compute: s
             f"cache layers are grouped by {geometry.group_layers} into {tables} tables: "
             f"{geometry.padding_share:.0%} of the attention cache is padding"
         )
+    for group in geometry.groups:
+        if group.kind is CacheKind.SLIDING and group.block_tokens < geometry.block_tokens:
+            count = table_blocks(geometry, group, inputs.max_model_len)
+            notes.append(
+                f"{group.name} layers take blocks of {group.block_tokens} tokens here, each padded to a whole page: "
+                f"{count} blocks for one window, {format_gib(count * geometry.pool_block_bytes)} a GPU"
+            )
     fp8 = VALUE_BYTES.get(inputs.kv_cache_dtype) == 1
     if fp8 and inputs.drafter.depth and not flash_attention_reads_fp8(compute):
         notes.append("with an fp8 cache FlashInfer verifies drafts: CUDA graphs are PIECEWISE there, and slower")

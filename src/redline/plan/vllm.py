@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from redline.catalog.types import Catalog, DrafterKind
-from redline.plan.boots import allocator_rules, calibrate, conditions_of, loaded_bytes
+from redline.plan.boots import calibrate, conditions_of, loaded_bytes
 from redline.plan.cards import Card, describe_cards
 from redline.plan.geometry import (
     GeometryError,
@@ -26,6 +26,7 @@ from redline.plan.geometry import (
 from redline.plan.inputs import UnknownPlanError, VllmInputs, check_split, geometry_of
 from redline.plan.notes import notes_of, refusal_words
 from redline.plan.overhead import OverheadEstimate
+from redline.plan.rules import rules_of
 from redline.plan.types import DevicePlan, FitPlan, Range, Term, Verdict
 from redline.units import GIB, format_gib
 
@@ -76,9 +77,7 @@ def _plan(catalog: Catalog, inputs: VllmInputs, cards: Sequence[Card]) -> FitPla
         return _refused(inputs, f"it is split over {inputs.tensor_parallel} GPU(s) and this rig has {have}")
     chosen = sorted(cards, key=lambda card: -card.free_bytes)[: inputs.tensor_parallel]
     compute = min((card.compute for card in chosen), key=lambda value: value or "")
-    rules, rules_id = allocator_rules(
-        catalog, inputs.engine_version, inputs.gdn_prefill, compute, recurrent=inputs.architecture.linear is not None
-    )
+    rules, rules_id = rules_of(catalog, inputs, compute)
     geometry = geometry_of(inputs, rules)
     if not inputs.weights.sharded:
         return _without_weights(catalog, inputs, chosen, geometry, rules_id)
