@@ -91,7 +91,6 @@ class Architecture:
     linear: LinearAttention | None = None
     sliding: SlidingAttention | None = None
     mtp_layers: int = 0
-    output_gate: bool = False
     tensor_parallel: tuple[int, ...] = ()
 
     @property

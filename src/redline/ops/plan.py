@@ -43,9 +43,9 @@ class KnownSpeed:
     source: str
 
     def describe(self) -> str:
-        """Return `128/231 tok/s (2x RTX 3090, 0.27.1)`: prose, then code."""
+        """Return `128/231 tok/s, 2x RTX 3090, 0.27.1`: prose, then code."""
         values = [f"{value:.0f}" if value is not None else "-" for value in (self.narrative_tok_s, self.code_tok_s)]
-        return f"{'/'.join(values)} tok/s ({self.rig}, {self.engine_version})"
+        return f"{'/'.join(values)} tok/s, {self.rig.split(',')[0]}, {self.engine_version}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,12 +213,11 @@ def _trade_speeds(catalog: Catalog, key: TierKey, compute: str | None) -> tuple[
     """Return the known speed of the series' tiers with a 16-bit and with an 8-bit cache, where drafting is external."""
     if flash_attention_reads_fp8(compute):
         return None, None
-    siblings = {
-        other.depth.value: other.slug
-        for other in catalog.tiers.values()
-        if (other.engine, other.model, other.topology, other.series)
-        == (key.engine, key.model, key.topology, key.series)
-    }
+    siblings = {key.depth.value: key.slug}
+    for other in catalog.tiers.values():
+        same = (other.engine, other.model, other.topology, other.series)
+        if same == (key.engine, key.model, key.topology, key.series):
+            siblings.setdefault(other.depth.value, other.slug)
     if key.depth.value not in ("super", "ultra"):
         return None, None
     wide, narrow = (known_speed(catalog, siblings[d]) if d in siblings else None for d in ("ultra", "super"))

@@ -3,6 +3,7 @@
 A field that the catalogue does not have (yet) is None here, and its default is the engine's own.
 """
 
+import re
 from typing import Any, Final
 
 from redline.catalog.fields import ResolvedTier
@@ -13,6 +14,7 @@ from redline.plan.weights import WeightBytes, weights_of_files
 
 DEFAULT_UTILIZATION: Final = 0.9  # vLLM 0.33.0 config/cache.py says 0.92 since 0.30; every tier states its own
 DEFAULT_BATCHED_TOKENS: Final = 8192
+MAX_BLOCK_SIZE: Final = 2**16
 CODEBOOKS: Final = 2  # a DFlash2 selector keeps one codebook for each end of an edge, whole on every GPU
 CODEBOOK_VALUE_BYTES: Final = 2
 
@@ -45,8 +47,15 @@ def vllm_inputs(catalog: Catalog, tier: ResolvedTier) -> VllmInputs:
         gdn_prefill=field_of(tier, "gdn_prefill_backend"),
         prefix_caching=True if prefix_caching is None else prefix_caching,
         vision=model.capabilities.vision.offered,
+        block_size=_block_size(field_of(tier, "engine_args")),
         patched_allocator=patch.title if patch else None,
     )
+
+
+def _block_size(arguments: str | None) -> int | None:
+    """Return the --block-size among a tier's further engine arguments; None where there is none that can be read."""
+    found = re.search(r"--block-size[= ](\d+)", arguments or "")
+    return int(found[1]) if found and 0 < int(found[1]) <= MAX_BLOCK_SIZE else None
 
 
 def field_of(tier: ResolvedTier, name: str) -> Any:

@@ -7,6 +7,7 @@ blocks of one layer), vllm/platforms/interface.py `_align_hybrid_block_size`, an
 tokens). Not modelled: block-outermost layouts, MLA, chunked local attention, context parallelism.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -183,7 +184,9 @@ def aligned_block_tokens(layers: Iterable[CacheLayers], rules: AllocatorRules, *
     if attention is None or state == 0:
         return rules.default_block_tokens
     # Checkpoints of a prefill land on block boundaries only while prefix caching keeps states aligned.
-    step = rules.rounding_tokens if prefix_caching else rules.rounding_uncached_tokens
+    step = math.lcm(
+        rules.rounding_tokens if prefix_caching else rules.rounding_uncached_tokens, rules.default_block_tokens
+    )
     return max(rules.default_block_tokens, step * -(-state // (step * attention.token_bytes)))
 
 

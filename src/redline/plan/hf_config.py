@@ -106,7 +106,6 @@ def architecture_of(config: Mapping[str, Any]) -> Architecture:
         if kinds["sliding"]
         else None,
         mtp_layers=_count(config, "mtp_num_hidden_layers", 0, least=0),
-        output_gate=bool(config.get("attn_output_gate", family in HYBRID)),
     )
 
 

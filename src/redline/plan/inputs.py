@@ -49,7 +49,8 @@ class DrafterShape:
 class VllmInputs:
     """One configuration of one model on vLLM.
 
-    `weight_format` is the id of the catalogue's weight format; `patched_allocator` names a patch that replaces
+    `weight_format` is the id of the catalogue's weight format; `block_size` is the engine's --block-size, None its
+    own choice; `patched_allocator` names a patch that replaces
     vLLM's own grouping, which this planner does not model.
     """
 
@@ -70,6 +71,7 @@ class VllmInputs:
     attention_backend: str | None = None
     gdn_prefill: str | None = None
     prefix_caching: bool = True
+    block_size: int | None = None
     graphs: bool = True
     vision: bool = False
     patched_allocator: str | None = None

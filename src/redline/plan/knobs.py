@@ -14,6 +14,7 @@ _INTS: Final = {
     "MAX_MODEL_LEN": ("max_model_len", 1, 2**24),
     "MAX_NUM_SEQS": ("max_num_seqs", 1, 1024),
     "MAX_NUM_BATCHED_TOKENS": ("batched_tokens", 32, 2**20),
+    "BLOCK_SIZE": ("block_size", 1, 2**16),
 }
 _WORDS: Final = {
     "KV_CACHE_DTYPE": "kv_cache_dtype",

@@ -54,7 +54,7 @@ def plan_on_host(catalog: Catalog, tier: ResolvedTier, rig: Rig) -> FitPlan:
     terms = [
         exact("weights", artifact.size_bytes, "size of the file"),
         *(
-            [_up_to("weights copy", copied, copied, f"{artifact.quant} in the order of the processor's instructions")]
+            [_up_to("repacked", copied, copied, f"{artifact.quant} in the order of the processor's instructions")]
             if copied
             else []
         ),

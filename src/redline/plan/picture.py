@@ -21,7 +21,7 @@ _STYLES: Final = {
 }
 _KINDS: Final = {
     "weights": "weights",
-    "weights copy": "weights",
+    "repacked": "weights",
     "projector": "weights",
     "drafter": "drafter",
     "draft cache": "drafter",
@@ -37,7 +37,7 @@ _WORDS: Final = {
     "overhead": "overhead",
     "cache": "cache of one request",
     "spare": "rest of the pool",
-    "other": "other programs",
+    "other": "other programs and driver",
     "free": "left free",
 }
 

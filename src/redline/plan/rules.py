@@ -3,6 +3,8 @@
 Knows the catalogue's `kv_geometries`; a version or GPU that they do not cover is unknown, never the nearest one.
 """
 
+from dataclasses import replace
+
 from redline.catalog.memory import KvGeometry
 from redline.catalog.types import Catalog
 from redline.plan.geometry import AllocatorRules
@@ -73,7 +75,7 @@ def rules_of(catalog: Catalog, inputs: VllmInputs, compute: str | None) -> tuple
     Raises:
         UnknownPlanError: see `allocator_rules`.
     """
-    return allocator_rules(
+    rules, rules_id = allocator_rules(
         catalog,
         inputs.engine_version,
         inputs.gdn_prefill,
@@ -81,3 +83,4 @@ def rules_of(catalog: Catalog, inputs: VllmInputs, compute: str | None) -> tuple
         attention=attention_backend_of(inputs, compute),
         recurrent=inputs.architecture.linear is not None,
     )
+    return (replace(rules, default_block_tokens=inputs.block_size) if inputs.block_size else rules), rules_id

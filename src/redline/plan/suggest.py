@@ -20,6 +20,7 @@ UTILIZATION_STEP: Final = 0.01
 UTILIZATION_MOST: Final = 0.97  # beyond it nothing is left for the driver, graphs and long prompts
 SMALLER_BATCH: Final = 4096
 LEAST_CONTEXT: Final = 2048
+EVEN_BLOCK: Final = 64  # FlashInfer's largest block (vLLM 0.33.0 v1/attention/backends/flashinfer.py)
 
 
 def suggest(plan: FitPlan, inputs: VllmInputs, cards: tuple[Card, ...], planner: Planner) -> tuple[Suggestion, ...]:
@@ -30,16 +31,20 @@ def suggest(plan: FitPlan, inputs: VllmInputs, cards: tuple[Card, ...], planner:
     if plan.verdict is Verdict.UNKNOWN or not cards:
         return ()
     wanted = inputs
+    if plan.verdict is Verdict.FIT and (
+        inputs.max_model_len >= inputs.context_max or plan.largest_context == inputs.context_max
+    ):
+        return _free_gain(plan, inputs, planner)
     if plan.verdict is Verdict.FIT:
-        if inputs.max_model_len >= inputs.context_max or plan.largest_context == inputs.context_max:
-            return ()
         wanted = inputs.changed(max_model_len=inputs.context_max)
     goal = "" if wanted is inputs else f"MAX_MODEL_LEN={inputs.context_max} with "
     target = plan if wanted is inputs else planner(wanted)
     found = []
     for change, other, cost in _changes(target, wanted, cards, planner, full=wanted is not inputs):
         tried = planner(other)
-        if ORDER[tried.verdict] < ORDER[target.verdict]:
+        better = (tried.largest_context or 0) > (target.largest_context or 0)
+        free = other.block_size != wanted.block_size and (tried.pool_tokens or 0) > (target.pool_tokens or 0)
+        if ORDER[tried.verdict] < ORDER[target.verdict] or (free and (better or tried.verdict is target.verdict)):
             found.append(
                 Suggestion(
                     change=goal + change,
@@ -50,6 +55,30 @@ def suggest(plan: FitPlan, inputs: VllmInputs, cards: tuple[Card, ...], planner:
                 )
             )
     return tuple(found)
+
+
+def _free_gain(plan: FitPlan, inputs: VllmInputs, planner: Planner) -> tuple[Suggestion, ...]:
+    """Return the change that costs nothing and enlarges the pool of a plan that fits already, if there is one."""
+    for change, other, cost in _even_blocks(inputs):
+        tried = planner(other)
+        if (tried.pool_tokens or 0) > (plan.pool_tokens or 0):
+            words = f"{cost}: {tried.pool_tokens:,} tokens in the pool instead of {plan.pool_tokens:,}"
+            return (
+                Suggestion(
+                    change=change,
+                    verdict=tried.verdict,
+                    cost=words,
+                    context=other.max_model_len,
+                    largest_context=tried.largest_context,
+                ),
+            )
+    return ()
+
+
+def _even_blocks(inputs: VllmInputs) -> Iterator[tuple[str, VllmInputs, str]]:
+    if inputs.block_size is None and inputs.drafter.window and VALUE_BYTES.get(inputs.kv_cache_dtype) == 1:
+        cost = "blocks that the drafter's attention kernels divide evenly, so that its window wastes no pages"
+        yield f"ENGINE_ARGS='--block-size {EVEN_BLOCK}'", inputs.changed(block_size=EVEN_BLOCK), cost
 
 
 def _changes(
@@ -67,6 +96,7 @@ def _changes(
     if inputs.batched_tokens > SMALLER_BATCH:
         cost = "long prompts are read in smaller steps, so prefill is slower"
         yield f"MAX_NUM_BATCHED_TOKENS={SMALLER_BATCH}", inputs.changed(batched_tokens=SMALLER_BATCH), cost
+    yield from _even_blocks(inputs)
     if VALUE_BYTES.get(inputs.kv_cache_dtype) == 2:
         yield from _smaller_cache(inputs, used)
     if inputs.drafter.depth:

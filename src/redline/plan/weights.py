@@ -4,9 +4,13 @@ Knows tensor parallelism's split and which formats hold the built-in drafter unq
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from redline.catalog.memory import WeightFormat
 from redline.catalog.types import Architecture
+
+# Attention of these families also projects a gate as wide as its queries (vLLM 0.33.0 qwen3_next.py attn_output_gate).
+GATED_FAMILIES: Final = frozenset({"qwen3_next", "qwen3_5", "qwen3_5_text"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +48,7 @@ def parameter_counts(architecture: Architecture) -> ParameterCounts:
     Source: the module shapes of vLLM 0.33.0 model_executor/models/qwen3_next.py and qwen2.py.
     """
     a = architecture
-    query = a.heads * a.head_dim * (2 if a.output_gate else 1)
+    query = a.heads * a.head_dim * (2 if a.family in GATED_FAMILIES else 1)
     attention = a.hidden * (query + 2 * a.kv_heads * a.head_dim) + a.heads * a.head_dim * a.hidden
     ffn = 3 * a.hidden * a.ffn
     linear_layers = a.linear.layers if a.linear else 0
