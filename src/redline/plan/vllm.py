@@ -293,8 +293,9 @@ def _without_weights(
         - cache
         for card in cards
     )
+    undeclared = " and of its drafter" if inputs.drafter.depth and not drafter else ""
     reasons = (
-        "the size of its weights is not declared",
+        f"the size of its weights{undeclared} is not declared",
         (
             f"with vLLM's own cache groups one request of {inputs.max_model_len:,} takes {need:,} blocks, "
             f"{format_gib(cache)} a GPU, which leaves room for weights of at most {max(0.0, room * tp / GIB):.1f} GiB"
