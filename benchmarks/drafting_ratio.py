@@ -1,80 +1,97 @@
-"""Decode rate of one tier over another, prompt by prompt: each prompt goes once to a fresh server of each tier.
+"""Decode rate with lookup drafting over the same server without it, each prompt once to a fresh server process.
 
-    python benchmarks/drafting_ratio.py [--a SLUG] [--b SLUG] [--classes edit,code,...] [--prompts 10] [--tokens 160]
+    python benchmarks/drafting_ratio.py [--slug llamacpp/smollm2-135m-cpu-superfast] [--classes edit,code,chat,prose]
+        [--prompts 10] [--tokens 160] [--lookups ngram-map-k:4:7:1,ngram-simple:4:12:1]
 
-A fresh process for each request, since lookup drafting remembers earlier answers. Arms run as A B B A B A A B ... so
-that a drifting machine hits both. The table holds every class that was asked for, those that lose included.
+A fresh process for each request, since lookup drafting remembers earlier answers. Arms run forwards and backwards in
+turn, so that a drifting machine hits all of them. The table holds every class asked for, those that lose included.
 """
 
 import argparse
 import asyncio
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from redline.artifacts.store import ensure
 from redline.catalog.load import load_catalog
 from redline.catalog.resolve import resolve
-from redline.catalog.types import Catalog
 from redline.engine.counters import acceptance, counters_delta
+from redline.engine.launch_plan import LaunchPlan
 from redline.engine.registry import get_engine
-from redline.launch.server import follow, start, stop
+from redline.launch.server import follow, register, start, stop
 from redline.launch.state import read_record
 from redline.ops.servers import target_of
 from redline.probe.client import Client
 from redline.probe.definitions import decode_tok_s
 from redline.probe.exchange import ChatRequest
 from redline.rig.detect import detect_rig
-from redline.settings import Settings, load_settings
+from redline.settings import Settings, Sourced, load_settings
 from redline.stats.interval import estimate_mean, estimate_ratio
 from redline.workload.prompts import Prompt, PromptClass, prompts
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--a", default="llamacpp/smollm2-135m-cpu-superfast")
-    parser.add_argument("--b", default="llamacpp/smollm2-135m-cpu-fast")
+    parser.add_argument("--slug", default="llamacpp/smollm2-135m-cpu-superfast")
     parser.add_argument("--classes", default="edit,code,chat,prose")
     parser.add_argument("--prompts", type=int, default=10)
     parser.add_argument("--tokens", type=int, default=160)
+    parser.add_argument("--lookups", default="")
+    parser.add_argument("--port", default="8127")
     options = parser.parse_args()
-    settings = load_settings()
-    catalog = load_catalog(settings.user_catalog_dir)
-    print(
-        f"A {options.a}\nB {options.b}\ngreedy, {options.tokens} tokens, a fresh server a request, {detect_rig().cpu_model}"
-    )
-    print(f"{'class':<7}{'n':>3}{'A tok/s':>9}{'B tok/s':>9}{'A/B':>7}   95 % interval   tokens a drafted step (A)")
+    settings = load_settings({"PORT": Sourced(options.port, "cli:--port")})
+    arms = make_arms(settings, options.slug, options.lookups)
+    print(f"{options.slug}, greedy, {options.tokens} tokens, a fresh server a request, {detect_rig().cpu_model}")
+    print("class  drafting                n   tok/s  without  ratio   95 % interval  tokens a drafted step")
     with tempfile.TemporaryDirectory() as folder:
         for name in options.classes.split(","):
-            rates: dict[str, list[float]] = {options.a: [], options.b: []}
-            drafts = accepted = 0
-            for index, prompt in enumerate(prompts(PromptClass(name), 1)[: options.prompts]):
-                order = (options.a, options.b) if index % 4 in (0, 3) else (options.b, options.a)
-                for slug in order:
-                    rate, step_drafts, step_accepted = measure(
-                        catalog, settings, slug, prompt, options.tokens, Path(folder)
-                    )
-                    rates[slug].append(rate)
-                    if slug == options.a:
-                        drafts, accepted = drafts + step_drafts, accepted + step_accepted
-            ratio = estimate_ratio(rates[options.a], rates[options.b])
-            length = f"{1 + accepted / drafts:.2f}" if drafts else "nothing drafted"
-            means = [estimate_mean(rates[slug]).mean for slug in (options.a, options.b)]
-            interval = f"{ratio.low:.2f} to {ratio.high:.2f}"
-            print(
-                f"{name:<7}{ratio.n:>3}{means[0]:>9.1f}{means[1]:>9.1f}{ratio.mean:>7.2f}   {interval:<15} {length}",
-                flush=True,
-            )
+            report(name, arms, prompts(PromptClass(name), 1)[: options.prompts], options.tokens, Path(folder), settings)
 
 
-def measure(
-    catalog: Catalog, settings: Settings, slug: str, prompt: Prompt, tokens: int, folder: Path
-) -> tuple[float, int, int]:
-    """Serve, warm up, ask once, stop; return decode rate, drafts and accepted tokens."""
+def make_arms(settings: Settings, slug: str, lookups: str) -> dict[str, LaunchPlan]:
+    """Return the launch plans to compare, the one without drafting first."""
+    catalog = load_catalog(settings.user_catalog_dir)
     tier = resolve(catalog, slug, settings.layers)
     ensure(catalog, tier.artifact.value, settings.models_dir)
-    plan = get_engine(tier.key.engine).launch_plan(catalog, tier, detect_rig(), settings.models_dir)
-    directory, record = start(folder, plan, dict(os.environ))
+    engine = get_engine(tier.key.engine)
+    off = replace(tier, spec_n=Sourced(0, "benchmark"))
+    arms = {"none": engine.launch_plan(catalog, off, detect_rig(), settings.models_dir)}
+    for text in lookups.split(",") if lookups else []:
+        flags = (f"--spec-{name}" for name in ("type", "key", "draft", "hits"))
+        extra = [part for pair in zip(flags, text.split(":"), strict=True) for part in pair]
+        arms[text] = replace(arms["none"], argv=(*arms["none"].argv, *extra))
+    if not lookups:
+        arms[tier.drafter.value] = engine.launch_plan(catalog, tier, detect_rig(), settings.models_dir)
+    return arms
+
+
+def report(
+    name: str, arms: dict[str, LaunchPlan], chosen: tuple[Prompt, ...], tokens: int, folder: Path, settings: Settings
+) -> None:
+    """Measure one class on every arm and print its rows."""
+    rates: dict[str, list[float]] = {arm: [] for arm in arms}
+    counts = {arm: [0, 0] for arm in arms}
+    for index, prompt in enumerate(chosen):
+        order = list(arms) if index % 2 == 0 else list(reversed(arms))
+        for arm in order:
+            rate, drafts, accepted = measure(arms[arm], prompt, tokens, folder, settings)
+            rates[arm].append(rate)
+            counts[arm] = [counts[arm][0] + drafts, counts[arm][1] + accepted]
+    for arm in list(arms)[1:]:
+        ratio = estimate_ratio(rates[arm], rates["none"])
+        drafts, accepted = counts[arm]
+        length = f"{1 + accepted / drafts:.2f}" if drafts else "nothing drafted"
+        means = f"{estimate_mean(rates[arm]).mean:>8.1f}{estimate_mean(rates['none']).mean:>9.1f}"
+        interval = f"{ratio.low:.2f} to {ratio.high:.2f}"
+        print(f"{name:<7}{arm:<22}{ratio.n:>3}{means}{ratio.mean:>7.2f}   {interval:<14} {length}", flush=True)
+
+
+def measure(plan: LaunchPlan, prompt: Prompt, tokens: int, folder: Path, settings: Settings) -> tuple[float, int, int]:
+    """Serve, warm up, ask once, stop; return decode rate, drafts and accepted tokens."""
+    directory, record = register(folder, plan)
+    start(directory, dict(os.environ))
     try:
         for _ in follow(directory):
             pass

@@ -23,9 +23,9 @@ from redline.catalog.memory import Boot, GgufBoot
 from redline.catalog.types import Catalog
 from redline.plan.boots import BootPrediction, calibrate, check_boot, predict_boot
 from redline.plan.cards import find_hardware, rig_of_words
+from redline.plan.dispatch import plan_tier
 from redline.plan.geometry import boots
 from redline.plan.gguf import GgufInputs, device_terms
-from redline.plan.tier import plan_tier
 from redline.plan.weights import parameter_counts
 from redline.units import GIB, MIB
 

@@ -6,9 +6,9 @@ from tests.plan.conftest import MakeCards, MakeInputs
 
 from redline.catalog.types import Catalog
 from redline.plan.cards import with_free
+from redline.plan.dispatch import plan_inputs_in_full
 from redline.plan.inputs import VllmInputs
 from redline.plan.suggest import ORDER, missing_cards, suggest
-from redline.plan.tier import plan_inputs_in_full
 from redline.plan.trade import trade_sentence
 from redline.plan.types import FitPlan, Verdict
 from redline.plan.vllm import plan_vllm

@@ -18,6 +18,7 @@ from redline.artifacts.verify import sha256_of
 from redline.catalog.types import Artifact, PypiWheel
 from redline.errors import IntegrityError, NetworkError
 from redline.record.files import explain_os_error, make_dir
+from redline.rig.process import tied
 
 _POLL_S: Final = 0.2
 _CHUNK_BYTES: Final = 4 * 2**20
@@ -74,7 +75,7 @@ def _download(
     ]  # fmt: skip
     scratch = make_dir(staging / "tmp")
     process = subprocess.Popen(
-        argv,
+        tied(argv),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

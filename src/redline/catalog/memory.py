@@ -14,11 +14,14 @@ class Hardware:
 
     id: str
     title: str
-    sm: str
+    compute: str
     memory_total_bytes: int
     torch_visible_bytes: int
     bandwidth_bytes_s: int
     source: str
+    nvlink: bool | None = None
+    fp8_matmul: bool | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,8 +4,9 @@ A check that could not be asked is never counted as passed: it is skipped with a
 of redline itself.
 """
 
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -154,14 +155,15 @@ def not_offered(check: Check, model: Model | None) -> str | None:
 
 
 async def _timed(check: Check, context: CheckContext) -> CheckResult:
-    import time
-    from dataclasses import replace
-
     started = time.monotonic_ns()
     try:
         result = await check.run(context)
     except RedlineError as error:
         result = _blank(check, CheckStatus.FAIL, error.message, None)
+    if result.status is CheckStatus.FAIL and check.requires and context.model is None:
+        # Nobody knows whether this model has that ability, so its absence proves nothing.
+        words = f"{result.message}; whether this model offers {check.requires[0]} is not known"
+        result = replace(result, status=CheckStatus.INCONCLUSIVE, message=words)
     return replace(result, duration_s=(time.monotonic_ns() - started) / NS_PER_S)
 
 

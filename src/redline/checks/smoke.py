@@ -141,12 +141,11 @@ class Drafting(BaseCheck):
     id, title, failure_class = "spec.acceptance", "drafting", "dead drafter"
 
     async def run(self, context: CheckContext) -> CheckResult:
-        """Have a text repeated, which every drafter can foresee, between two readings of the counters."""
+        """Have the model count, which every drafter can foresee, between two readings of the counters."""
         if not context.drafting:
             return self.skip(SkipReason.NOT_OFFERED, "this tier drafts nothing")
         before = await context.client.counters()
-        text = "Repeat this sentence five times: The quick brown fox jumps over the lazy dog near the old stone bridge."
-        exchange = await context.client.chat(_ask(text, 120))
+        exchange = await context.client.chat(_ask("Count from one to thirty in digits, separated by commas.", 96))
         after = await context.client.counters()
         if broken := _broken(exchange):
             return self.result(CheckStatus.FAIL, broken)

@@ -21,8 +21,8 @@ def ask(words: tuple[str, ...], name: str | None, max_tokens: int, *, as_json: b
 
     settings = load_settings()
     folder, record = pick_server(settings, name)
-    for event in wait_ready(folder):
-        record = event.server
+    for _ in wait_ready(folder):
+        pass
     pieces = run_ask(target_of(record, settings), " ".join(words), max_tokens=max_tokens)
     if as_json:
         click.echo(json.dumps({"slug": record.slug, "model": record.served_model, "answer": "".join(pieces)}))

@@ -65,8 +65,9 @@ class UpView:
             case FileProgress():
                 screen.progress("files", _file_words(event), step=f"{event.artifact}: {event.step}")
             case FilesReady():
-                artifact = event.artifact
-                screen.line("files", f"{artifact.title}   {format_bytes(artifact.size_bytes)}   verified")
+                size = format_bytes(event.artifact.size_bytes)
+                state = "verified" if event.verified else "NOT verified"
+                screen.line("files", f"{event.artifact.title}   {size}   {state}")
             case Replacing():
                 screen.line("replace", f"stopping {event.server.slug} on port {event.server.port}")
             case Stopped():

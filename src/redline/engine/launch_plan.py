@@ -4,6 +4,7 @@ Commands are tuples of arguments from beginning to end. Secrets are named, never
 environment variables that the engine takes from its parent.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -36,15 +37,52 @@ class StopPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagePattern:
-    """A stage of loading and the text in a log line that says it has begun."""
+    """A stage of loading and the text in a log line that says it has begun.
+
+    `progress` is a pattern with the groups `percent`, or `done` and `total`, for lines that say how far it is.
+    """
 
     stage: str
     text: str
+    progress: str = ""
+
+    def fraction(self, line: str) -> float | None:
+        """Return how far the stage is, from 0 to 1, or None when the line does not say."""
+        if not self.progress or self.text not in line:
+            return None
+        matches = list(re.finditer(self.progress, line))  # a progress bar may have written over itself: the last counts
+        if not matches:
+            return None
+        groups = matches[-1].groupdict()
+        if groups.get("percent") is not None:
+            return min(float(groups["percent"]) / 100, 1.0)
+        total = float(groups["total"])
+        return min(float(groups["done"]) / total, 1.0) if total else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """What a container adds to a plan. `port` is the one inside; `gpus` are ids, or None for the first `gpu_count`.
+
+    `volumes` are named caches that outlive it: name to path inside.
+    """
+
+    image: str
+    port: int
+    gpu_count: int
+    gpus: tuple[str, ...] | None = None
+    shm_gib: int | None = None
+    ipc_host: bool = False
+    entrypoint: tuple[str, ...] = ()
+    volumes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchPlan:
-    """One engine process to be."""
+    """One engine process to be. In a container, `argv` is what runs inside; `host` and `port` are this machine's.
+
+    `secret_aliases` maps the engine's own name of a secret to redline's, where they differ.
+    """
 
     slug: str
     engine: str
@@ -56,6 +94,8 @@ class LaunchPlan:
     served_model: str
     env: Mapping[str, str] = field(default_factory=dict)
     secret_env: tuple[str, ...] = ()
+    secret_aliases: Mapping[str, str] = field(default_factory=dict)
+    container: Container | None = None
     mounts: tuple[Mount, ...] = ()
     readiness: Readiness = field(default_factory=Readiness)
     stop: StopPolicy = field(default_factory=StopPolicy)
@@ -79,8 +119,16 @@ def launch_plan_from_dict(data: Mapping[str, Any]) -> LaunchPlan:
         "argv": tuple(data["argv"]),
         "secret_env": tuple(data["secret_env"]),
         "mounts": tuple(Mount(**mount) for mount in data["mounts"]),
+        "container": _container(data.get("container")),
         "readiness": Readiness(**data["readiness"]),
         "stop": StopPolicy(**data["stop"]),
         "stages": tuple(StagePattern(**stage) for stage in data["stages"]),
     }
     return LaunchPlan(**{**data, **nested})
+
+
+def _container(data: Mapping[str, Any] | None) -> Container | None:
+    if data is None:
+        return None
+    gpus = data["gpus"]
+    return Container(**{**data, "gpus": None if gpus is None else tuple(gpus), "entrypoint": tuple(data["entrypoint"])})

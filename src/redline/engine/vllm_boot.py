@@ -1,7 +1,8 @@
 """vLLM's boot log into `BootFacts`. Knows the lines of its log; knows no plan, no GPU and no process.
 
 Lines were read on versions 0.20 to 0.33 (v1/worker/gpu_worker.py, v1/core/kv_cache_utils.py, kv_cache_planning.py,
-platforms/interface.py, entrypoints' `non-default args`). Another version's log is read as far as it matches.
+platforms/interface.py, entrypoints' `non-default args`). Another version's log is read as far as it matches. The last
+statement of a kind counts, as the last boot does; of the memory of several workers the least, since it bounds the pool.
 """
 
 import ast
@@ -11,7 +12,9 @@ from typing import Any, Final
 from redline.plan.types import BootFacts
 from redline.units import GIB
 
-_VERSION: Final = re.compile(r"(?:V1 LLM engine \(v|version |vLLM version |vllm[ =]+)(\d+\.\d+[\w.+]*)")
+_VERSION: Final = re.compile(
+    r"(?:V1 LLM engine \(v|vLLM (?:API )?(?:server )?version |█  version |vllm[ =]+)v?(\d+\.\d+[\w.+]*)"
+)
 _ARGS: Final = re.compile(r"non-default args: (\{.*\})")
 _MODEL: Final = re.compile(r"with config: model='([^']+)'")
 _CONFIG: Final = re.compile(r"with config: (.*)")
@@ -20,7 +23,8 @@ _TOKENS: Final = re.compile(r"KV cache size: ([\d,]+) tokens")
 _CONCURRENCY: Final = re.compile(r"Maximum concurrency for ([\d,]+) tokens per request: ([\d.]+)x")
 _BLOCK: Final = re.compile(r"attention block size to (\d+) tokens")
 _LOADED: Final = re.compile(r"Model loading took ([\d.]+) GiB")
-_BLOCKS: Final = re.compile(r"(?:num_gpu_blocks\s*[=:]\s*|# GPU blocks: )([\d,]+)")
+_BLOCKS: Final = re.compile(r"(?:num_gpu_blocks[\"']?\s*[=:]\s*|# GPU blocks: )[\"']?([\d,]+)")
+_LENGTH: Final = re.compile(r"(?:Using max model len |max_seq_len=)(\d+)")
 _USAGE: Final = re.compile(
     r"Free memory on device\D*\(([\d.]+)/([\d.]+) GiB\) on startup"
     r"(?:.*?utilization is \(([\d.]+),.*?([\d.]+) GiB for peak activation, and ([\d.]+) GiB for CUDAGraph)?"
@@ -59,7 +63,7 @@ def parse_boot_log(text: str) -> BootFacts:
         block_tokens=_int(_last(_BLOCK, text)),
         pool_tokens=_int(_last(_TOKENS, text)),
         context=_int(context[0] if context else refusal[0] if refusal else arguments.get("max_model_len"))
-        or _config_int(text, "max_seq_len"),
+        or _int(_last(_LENGTH, text)),
         tensor_parallel=_int(arguments.get("tensor_parallel_size")) or _config_int(text, "tensor_parallel_size"),
         gpu_memory_utilization=_float(arguments.get("gpu_memory_utilization"))
         or _float(_last(_UTILIZATION, text))

@@ -6,13 +6,12 @@ parent that dies while llama.cpp holds the interpreter, the second a parent that
 """
 
 import argparse
-import ctypes
 import os
 import signal
 import threading
-from typing import Any, Final
+from typing import Any
 
-_PR_SET_PDEATHSIG: Final = 1  # linux/prctl.h
+from redline.rig.process import die_with_parent
 
 
 def main() -> None:
@@ -56,10 +55,7 @@ def _parse_arguments() -> argparse.Namespace:
 
 
 def _die_with_parent(life_fd: int | None) -> None:
-    parent = os.getppid()
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)
+    die_with_parent()
     if life_fd is not None:
         threading.Thread(target=_end_with_pipe, args=(life_fd,), daemon=True).start()
 

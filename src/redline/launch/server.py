@@ -6,7 +6,7 @@ import secrets
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -35,6 +35,7 @@ from redline.rig.ports import can_bind
 _POLL_S: Final = 0.03
 _SUPERVISOR_START_S: Final = 20.0
 _SUPERVISOR_END_S: Final = 60.0
+_REGISTER_S: Final = 5.0
 _ORPHAN_END_S: Final = 6.0
 KEPT_ENDED_SERVERS: Final = 20
 
@@ -51,13 +52,13 @@ class Stopped:
     seconds: float
 
 
-def start(servers_dir: Path, plan: LaunchPlan, environ: Mapping[str, str]) -> tuple[Path, ServerRecord]:
-    """Start a server and return at once; follow it with `follow`. It outlives the calling process.
+def register(servers_dir: Path, plan: LaunchPlan) -> tuple[Path, ServerRecord]:
+    """Make the folder of a server to be; nothing is started yet.
 
     Raises:
         AccessError, DiskSpaceError: its folder cannot be made.
-        EngineStartError: the supervisor itself did not start.
     """
+    prune(servers_dir)
     now = time.time()
     server_id = time.strftime("%Y%m%d-%H%M%S", time.localtime(now)) + f"-{secrets.token_hex(2)}"
     directory = make_dir(servers_dir / server_id)
@@ -77,6 +78,15 @@ def start(servers_dir: Path, plan: LaunchPlan, environ: Mapping[str, str]) -> tu
     write_atomic(directory / PLAN_FILE, describe_plan(plan))
     write_record(directory, record)
     append_event(directory, ServerState.PLANNED, "planned")
+    return directory, record
+
+
+def start(directory: Path, environ: Mapping[str, str]) -> None:
+    """Start a registered server and return at once; follow it with `follow`. It outlives the calling process.
+
+    Raises:
+        EngineStartError: the supervisor itself did not start.
+    """
     with (directory / SUPERVISOR_LOG).open("ab") as log:
         try:
             subprocess.run(
@@ -93,12 +103,16 @@ def start(servers_dir: Path, plan: LaunchPlan, environ: Mapping[str, str]) -> tu
             raise EngineStartError(
                 f"The supervisor did not start: {error}.", next_step=f"See {directory / SUPERVISOR_LOG}."
             ) from None
-    prune(servers_dir)
-    return directory, record
 
 
-def follow(directory: Path) -> Iterator[tuple[ServerRecord, dict[str, Any]]]:
-    """Yield each new line of a server's history, ending with the one that says ready, stopped or failed."""
+def follow(directory: Path) -> Generator[tuple[ServerRecord, dict[str, Any]], None, ServerRecord]:
+    """Yield each new line of a server's history; return its record once it is ready, stopped or failed.
+
+    A yielded record may lag behind its line; the returned one does not.
+
+    Raises:
+        FaultError: the state file is gone.
+    """
     seen = 0
     while True:
         record = read_record(directory)
@@ -110,7 +124,7 @@ def follow(directory: Path) -> Iterator[tuple[ServerRecord, dict[str, Any]]]:
             yield record, event
         seen = len(history)
         if not record.running or record.state is ServerState.READY:
-            return
+            return record
         time.sleep(_POLL_S)
 
 
@@ -127,6 +141,7 @@ def stop(directory: Path, record: ServerRecord) -> Stopped:
         FaultError: a process would not end.
     """
     started = time.monotonic()
+    record = _with_supervisor(directory, record)
     held = resident_bytes(record)
     supervisor = record.supervisor
     if supervisor is not None and supervisor.alive():
@@ -150,6 +165,15 @@ def stop(directory: Path, record: ServerRecord) -> Stopped:
         held,
         time.monotonic() - started,
     )
+
+
+def _with_supervisor(directory: Path, record: ServerRecord) -> ServerRecord:
+    """Return the record once its supervisor has written itself down, which takes a moment after `start`."""
+    deadline = time.monotonic() + _REGISTER_S
+    while record.supervisor is None and record.running and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+        record = read_record(directory) or record
+    return record
 
 
 def end_orphan(record: ServerRecord) -> None:

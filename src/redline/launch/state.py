@@ -1,7 +1,7 @@
 """A server on disk: `servers/<id>/` with its plan, its state, its events and its log.
 
 The supervisor alone writes the state while it lives; every other process reads it, and only repairs it once the
-supervisor is proved dead. A process is known by pid and start time together, since pids are used again.
+supervisor is proved dead.
 """
 
 import json
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from redline.record.files import read_json, write_atomic
+from redline.rig.process import ProcessId, boot_id
 
 SCHEMA: Final = 1
 PLAN_FILE: Final = "plan.json"
@@ -43,19 +44,6 @@ class ServerState(StrEnum):
 FINAL_STATES: Final = frozenset({ServerState.STOPPED, ServerState.FAILED})
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessId:
-    """A process that cannot be mistaken for a later one: pid, start in clock ticks since boot, and the boot itself."""
-
-    pid: int
-    start_ticks: int
-    boot_id: str
-
-    def alive(self) -> bool:
-        """Whether this very process still runs; a zombie does not."""
-        return self.boot_id == boot_id() and _start_ticks(self.pid) == self.start_ticks
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerRecord:
     """What is known of a server. `reason` says why it failed or how it stopped; times are Unix seconds."""
@@ -81,27 +69,6 @@ class ServerRecord:
     def running(self) -> bool:
         """Whether the server has not come to an end, as far as its record says."""
         return self.state not in FINAL_STATES
-
-
-def identify(pid: int) -> ProcessId | None:
-    """Return the identity of a running process, or None when it is gone."""
-    ticks = _start_ticks(pid)
-    return None if ticks is None else ProcessId(pid, ticks, boot_id())
-
-
-def boot_id() -> str:
-    """Return the kernel's name for the time since the machine last started."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-
-
-def _start_ticks(pid: int) -> int | None:
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    # Field 2 is the name in parentheses and may hold spaces; field 3 is the state, field 22 the start time.
-    rest = text[text.rfind(")") + 2 :].split()
-    return None if rest[0] in ("Z", "X") else int(rest[19])
 
 
 def write_record(directory: Path, record: ServerRecord) -> None:

@@ -27,11 +27,11 @@ from redline.launch.state import (
     ServerRecord,
     ServerState,
     append_event,
-    identify,
     read_record,
     write_record,
 )
 from redline.record.files import read_json
+from redline.rig.process import identify
 
 _READ_BYTES: Final = 65536
 _KILL_WAIT_S: Final = 5.0
@@ -166,8 +166,9 @@ class Supervisor:
     def _change(self, state: ServerState, text: str, **fields: object) -> None:
         reason = text if state in (ServerState.FAILED, ServerState.STOPPED) else None
         self._record = replace(self._record, state=state, changed_at=time.time(), reason=reason, **fields)  # type: ignore[arg-type]
-        write_record(self._directory, self._record)
+        # The event first: whoever reads a state finds the line that explains it.
         append_event(self._directory, state, text)
+        write_record(self._directory, self._record)
 
     def _on_signal(self, number: int, _frame: object) -> None:
         if number in (signal.SIGTERM, signal.SIGINT):

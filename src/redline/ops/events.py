@@ -24,10 +24,11 @@ class Began:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesReady:
-    """An artifact is on disk and verified."""
+    """An artifact is on disk; `verified` is False only when the user had its check left out."""
 
     artifact: Artifact
     folder: str
+    verified: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,12 +13,12 @@ from redline.catalog.types import Catalog, Evidence, TierKey
 from redline.errors import UsageError
 from redline.plan.adapter import DEFAULT_UTILIZATION
 from redline.plan.cards import cards_of, describe_cards, rig_of_words
+from redline.plan.dispatch import plan_inputs_in_full, plan_tier, plan_tier_in_full
 from redline.plan.hf_config import Checkpoint, read_checkpoint
 from redline.plan.inputs import UnknownPlanError, VllmInputs
 from redline.plan.knobs import apply_sets
 from redline.plan.notes import flash_attention_reads_fp8
 from redline.plan.rigfile import read_rig
-from redline.plan.tier import plan_inputs_in_full, plan_tier, plan_tier_in_full
 from redline.plan.types import FitPlan
 from redline.plan.vllm import unknown_plan
 from redline.plan.weights import WeightBytes

@@ -99,7 +99,7 @@ def _artifact_of(catalog: Catalog, facts: BootFacts) -> Artifact | None:
         if artifact.format != "safetensors":
             continue
         repo = getattr(artifact.origin, "repo", "")
-        places: Mapping[str, None] = dict.fromkeys((artifact.id, getattr(artifact, "place", artifact.id), repo))
+        places: Mapping[str, None] = dict.fromkeys((artifact.id, artifact.place, repo))
         for place in places:
             if place and name.endswith(place.lower()) and (best is None or len(place) > best[0]):
                 best = (len(place), artifact)

@@ -1,17 +1,21 @@
 """What `verify` and `bench` do around their measuring: find the target, open a run, conclude it."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+from redline.catalog.explain import served_model
+from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog, Model
-from redline.engine.launch_plan import launch_plan_from_dict
-from redline.launch.state import PLAN_FILE, ServerState
+from redline.launch.state import ServerState
 from redline.ops.servers import pick_server, target_of, wait_ready
+from redline.ops.up import CONDITIONS_FILE
 from redline.probe.client import Client
 from redline.probe.target import Secret, Target
 from redline.record.files import read_json
+from redline.record.manifest import FieldRecord
 from redline.record.run import Run, create_run
 from redline.rig.detect import detect_rig
 from redline.settings import Settings
@@ -24,8 +28,7 @@ class Subject:
     target: Target
     model: Model | None
     drafting: bool
-    argv: tuple[str, ...]
-    engine_version: str | None
+    conditions: Mapping[str, Any]
 
 
 def find_subject(catalog: Catalog, settings: Settings, name: str | None, url: str | None, model: str | None) -> Subject:
@@ -36,23 +39,23 @@ def find_subject(catalog: Catalog, settings: Settings, name: str | None, url: st
         EndpointError: the URL does not answer like an OpenAI-compatible server.
     """
     if url is not None:
-        return _endpoint(settings, url.rstrip("/").removesuffix("/v1"), model)
+        return _endpoint(catalog, settings, url.rstrip("/").removesuffix("/v1"), model)
     folder, record = pick_server(settings, name)
     if record.state is not ServerState.READY:
         for _ in wait_ready(folder):
             pass
-    plan = launch_plan_from_dict(read_json(folder / PLAN_FILE) or {})
+    conditions = read_json(folder / CONDITIONS_FILE) or {"slug": record.slug, "engine": record.engine}
     key = catalog.tiers.get(record.slug)
+    depth = (conditions.get("resolved") or {}).get("spec_n") or {"value": 0}
     return Subject(
         target=target_of(record, settings),
-        model=catalog.models[key.model] if key else None,
-        drafting="--spec-type" in plan.argv,
-        argv=plan.argv,
-        engine_version=plan.engine_version,
+        model=served_model(catalog, resolve(catalog, key.slug, settings.layers)) if key else None,
+        drafting=bool(depth["value"]),
+        conditions=conditions,
     )
 
 
-def _endpoint(settings: Settings, url: str, model: str | None) -> Subject:
+def _endpoint(catalog: Catalog, settings: Settings, url: str, model: str | None) -> Subject:
     key = settings.secret("REDLINE_API_KEY")
     secret = Secret(key) if key else None
 
@@ -62,25 +65,26 @@ def _endpoint(settings: Settings, url: str, model: str | None) -> Subject:
             return ids[0] if ids else ""
 
     target = Target(url=url, model=model or asyncio.run(first_model()), api_key=secret)
-    return Subject(target=target, model=None, drafting=False, argv=(), engine_version=None)
+    known = next((item for item in catalog.models.values() if target.model in (item.id, *item.aliases)), None)
+    return Subject(target=target, model=known, drafting=False, conditions={})
 
 
 @contextmanager
 def recorded(settings: Settings, subject: Subject, command: str, seeds: dict[str, int]) -> Iterator[Run]:
     """Open a run for a subject; it ends with its last event whatever ends the block."""
-    rig = detect_rig()
+    conditions = dict(subject.conditions)
+    if not conditions:
+        rig = detect_rig()
+        conditions = {"rig": rig.fingerprint, "driver_version": rig.driver_version}
+    resolved = {name: FieldRecord(**field) for name, field in conditions.pop("resolved", {}).items()}
     run = create_run(
         settings.runs_dir,
         command,
         url=subject.target.url,
-        slug=subject.target.slug,
         server_id=subject.target.server_id,
-        engine=subject.target.engine,
-        engine_version=subject.engine_version,
-        driver_version=rig.driver_version,
-        argv=subject.argv,
-        rig=rig.fingerprint,
         seeds=seeds,
+        resolved=resolved,
+        **conditions,
     )
     with run:
         yield run

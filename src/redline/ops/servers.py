@@ -1,16 +1,16 @@
 """Finding servers, and the target that a command talks to; stopping them, with proof."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from redline.engine.protocol import Signature
-from redline.engine.registry import get_engine
+from redline.engine.diagnose import Diagnosis, DiagnosisVerdict, diagnose
 from redline.errors import EngineStartError, InconclusiveError, NoServerError, RedlineError
 from redline.launch.logfile import tail
 from redline.launch.server import Stopped, end_orphan, resident_bytes, running_servers, stop
 from redline.launch.state import LOG_FILE, SUPERVISOR_LOG, ServerRecord, ServerState, list_servers
+from redline.ops.diagnose import diagnose_file
 from redline.ops.events import StateChanged
 from redline.probe.target import Secret, Target
 from redline.record.files import hold_lock
@@ -67,7 +67,7 @@ def pick_server(settings: Settings, name: str | None) -> tuple[Path, ServerRecor
     """
     servers = running_servers(settings.servers_dir)
     if not servers:
-        raise NoServerError("No server is running.", next_step=_START_HINT)
+        raise _none_running(settings)
     if name is None:
         if len(servers) > 1:
             names = ", ".join(record.slug for _, record in servers)
@@ -78,6 +78,17 @@ def pick_server(settings: Settings, name: str | None) -> tuple[Path, ServerRecor
             return folder, record
     names = ", ".join(record.slug for _, record in servers)
     raise NoServerError(f"No running server is called {name!r}.", next_step=f"Running: {names}.")
+
+
+def _none_running(settings: Settings) -> NoServerError:
+    ended = list_servers(settings.servers_dir)
+    if ended and ended[-1][1].state is ServerState.FAILED:
+        _, last = ended[-1]
+        return NoServerError(
+            f"No server is running. The last one, {last.slug}, failed: {last.reason}.",
+            next_step="`redline logs` shows what its engine said. " + _START_HINT,
+        )
+    return NoServerError("No server is running.", next_step=_START_HINT)
 
 
 def latest_server(settings: Settings, name: str | None) -> tuple[Path, ServerRecord]:
@@ -112,47 +123,55 @@ def target_of(record: ServerRecord, settings: Settings) -> Target:
     )
 
 
-def wait_ready(folder: Path) -> Iterator[StateChanged]:
-    """Yield a server's steps until it is ready.
+def wait_ready(folder: Path) -> Generator[StateChanged, None, ServerRecord]:
+    """Yield a server's steps until it is ready, and return its record then.
 
     Raises:
         EngineStartError: it failed; carries the last log lines and the known cause, where there is one.
     """
     from redline.launch.server import follow
 
-    record: ServerRecord | None = None
-    for record, event in follow(folder):
+    final = yield from _as_events(follow(folder))
+    if final.state is not ServerState.READY:
+        raise explain_failure(folder, final)
+    return final
+
+
+def _as_events(
+    steps: Generator[tuple[ServerRecord, dict[str, Any]], None, ServerRecord],
+) -> Generator[StateChanged, None, ServerRecord]:
+    while True:
+        try:
+            record, event = next(steps)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
         seconds = float(event["time"]) - record.created_at
         yield StateChanged(server=record, state=event["state"], text=event["text"], seconds=seconds)
-    if record is not None and record.state is not ServerState.READY:
-        raise explain_failure(folder, record)
 
 
 def explain_failure(folder: Path, record: ServerRecord) -> RedlineError:
     """Return the error that says why a server did not start, from its state and its log."""
-    lines = tail(folder / LOG_FILE, 200)
-    known = match_signature(record.engine, lines)
-    shown = tuple(line for line in lines if line.strip())[-5:] or tuple(tail(folder / SUPERVISOR_LOG, 5))
+    found = diagnose_log(folder, record)
     why = record.reason or "it ended"
-    if known is None:
+    if found.verdict is DiagnosisVerdict.KNOWN:
         return EngineStartError(
-            f"{record.slug} did not start: {why}. The cause is not one that redline knows.",
-            next_step=f"Its whole log: {folder / LOG_FILE}.",
-            details=shown,
+            f"{record.slug} did not start: {why}. {found.cause}",
+            next_step=" Or: ".join(found.remedies),
+            details=(found.evidence or "",),
         )
     return EngineStartError(
-        f"{record.slug} did not start: {why}. {known.meaning}", next_step=known.remedy, details=shown
+        f"{record.slug} did not start: {why}. The cause is not one that redline knows.",
+        next_step=f"Its whole log: {folder / LOG_FILE}.",
+        details=found.tail[-5:] or tuple(tail(folder / SUPERVISOR_LOG, 5)),
     )
 
 
-def match_signature(engine_id: str, lines: list[str]) -> Signature | None:
-    """Return the first fault that the log gives away, or None."""
+def diagnose_log(folder: Path, record: ServerRecord) -> Diagnosis:
+    """Return the diagnosis of a server's log; a log that cannot be read shows nothing."""
     try:
-        signatures = get_engine(engine_id).signatures
+        return diagnose_file(str(folder / LOG_FILE), record.engine)
     except RedlineError:
-        return None
-    text = "\n".join(lines)
-    return next((signature for signature in signatures if signature.text in text), None)
+        return diagnose((), record.engine)
 
 
 def down(settings: Settings, name: str | None, *, everything: bool) -> Iterator[Stopped]:
@@ -168,7 +187,7 @@ def down(settings: Settings, name: str | None, *, everything: bool) -> Iterator[
         if everything:
             servers = running_servers(settings.servers_dir)
             if not servers:
-                raise NoServerError("No server is running.", next_step=_START_HINT)
+                raise _none_running(settings)
         else:
             servers = [pick_server(settings, name)]
         for folder, record in servers:

@@ -2,8 +2,10 @@
 
 import asyncio
 import queue
+import signal
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
 T = TypeVar("T")
@@ -24,11 +26,33 @@ async def _next(source: AsyncIterator[T]) -> T | object:
     return await anext(source, _END)
 
 
+@contextmanager
+def deferred_signals() -> Iterator[None]:
+    """Hold back Ctrl-C and SIGTERM until the block is over; then they take effect.
+
+    For the moment between starting a process and having it on record. Does nothing outside the main thread, where
+    Python delivers no signals.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    earlier = {number: signal.signal(number, lambda got, _frame: caught.append(got)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
+    if caught:
+        signal.raise_signal(signal.Signals(caught[0]))
+
+
 class _Cancelled(Exception):  # noqa: N818 -- it reports no error
     """Ends the worker at its next report, because nobody listens any more."""
 
 
-def follow_callback(work: Callable[[Callable[[T], None]], object]) -> Iterator[T]:
+def follow_callback(work: Callable[[Callable[[T], None]], object]) -> Generator[T, None, None]:
     """Run `work` in a thread and yield what it reports; its error is raised here.
 
     When the caller stops listening (Ctrl-C), the work ends at its next report, and only then is control given back.

@@ -1,16 +1,18 @@
 """A resolved tier as plan inputs: the one place that knows both the catalogue's fields and the planner's.
 
-A field that the catalogue does not have (yet) is None here, and its default is the engine's own.
+A field that a tier leaves to the engine (None) takes the engine's own default here.
 """
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from redline.catalog.fields import ResolvedTier
 from redline.catalog.memory import WeightFormat
 from redline.catalog.types import Artifact, Catalog, Drafter, DrafterKind
+from redline.plan.cards import Card, cards_of
 from redline.plan.inputs import DrafterShape, VllmInputs
 from redline.plan.weights import WeightBytes, weights_of_files
+from redline.rig.types import Rig
 
 DEFAULT_UTILIZATION: Final = 0.9  # vLLM 0.33.0 config/cache.py says 0.92 since 0.30; every tier states its own
 DEFAULT_BATCHED_TOKENS: Final = 8192
@@ -25,8 +27,8 @@ def vllm_inputs(catalog: Catalog, tier: ResolvedTier) -> VllmInputs:
     artifact = catalog.artifacts[tier.artifact.value]
     drafter = catalog.drafters[tier.drafter.value]
     form = weight_format(catalog, artifact)
-    parallel = field_of(tier, "tensor_parallel") or catalog.topologies[tier.key.topology].gpus or 1
-    prefix_caching = field_of(tier, "prefix_caching")
+    parallel = tier.tensor_parallel.value or catalog.topologies[tier.key.topology].gpus or 1
+    prefix_caching = tier.prefix_caching.value
     patch = next((item for item in catalog.patched_allocators.values() if tier.slug in item.slugs), None)
     return VllmInputs(
         name=tier.slug,
@@ -37,19 +39,29 @@ def vllm_inputs(catalog: Catalog, tier: ResolvedTier) -> VllmInputs:
         weights=_weights(catalog, tier, artifact, form),
         weight_format=form.id if form else artifact.quant,
         tensor_parallel=parallel,
-        gpu_memory_utilization=field_of(tier, "gpu_memory_utilization") or DEFAULT_UTILIZATION,
+        pipeline_parallel=tier.pipeline_parallel.value or 1,
+        gpu_memory_utilization=tier.gpu_memory_utilization.value or DEFAULT_UTILIZATION,
         max_model_len=tier.max_model_len.value,
         max_num_seqs=tier.max_num_seqs.value,
         batched_tokens=tier.batch_tokens.value or DEFAULT_BATCHED_TOKENS,
         kv_cache_dtype=tier.kv_cache_dtype.value,
         drafter=drafter_shape(catalog, drafter, tier.spec_n.value),
-        attention_backend=field_of(tier, "attention_backend"),
-        gdn_prefill=field_of(tier, "gdn_prefill_backend"),
+        attention_backend=tier.attention_backend.value,
+        gdn_prefill=tier.gdn_prefill_backend.value,
         prefix_caching=True if prefix_caching is None else prefix_caching,
         vision=model.capabilities.vision.offered,
-        block_size=_block_size(field_of(tier, "engine_args")),
+        block_size=_block_size(tier.engine_args.value),
         patched_allocator=patch.title if patch else None,
     )
+
+
+def tier_cards(catalog: Catalog, tier: ResolvedTier, rig: Rig) -> tuple[Card, ...]:
+    """Return the GPUs that a tier may take: those it names by number, else all of the rig."""
+    cards = cards_of(catalog, rig)
+    named = [word.strip() for word in (tier.gpu_ids.value or "").split(",") if word.strip()]
+    if not named or not all(word.isdecimal() for word in named):
+        return cards
+    return tuple(cards[int(word)] for word in dict.fromkeys(named) if int(word) < len(cards))
 
 
 def _block_size(arguments: str | None) -> int | None:
@@ -58,16 +70,10 @@ def _block_size(arguments: str | None) -> int | None:
     return int(found[1]) if found and 0 < int(found[1]) <= MAX_BLOCK_SIZE else None
 
 
-def field_of(tier: ResolvedTier, name: str) -> Any:
-    """Return a field's value, or None where tiers have no such field."""
-    sourced = getattr(tier, name, None)
-    return None if sourced is None else sourced.value
-
-
 def weight_format(catalog: Catalog, artifact: Artifact) -> WeightFormat | None:
     """Return the record of an artifact's format, by the spelling of its `quant`; None when none is known."""
     said = _plain(artifact.quant)
-    method = getattr(artifact, "quantization", None)
+    method = artifact.quantization
     words = {said, _plain(f"{method.method}{method.bits}") if method else said}
     for form in catalog.weight_formats.values():
         if words & {_plain(name) for name in (form.id, *form.quants)}:
@@ -90,7 +96,7 @@ def drafter_shape(catalog: Catalog, drafter: Drafter, depth: int) -> DrafterShap
     """Return what a drafter of the catalogue keeps in memory at a depth."""
     if drafter.kind is DrafterKind.MTP:
         return DrafterShape(kind=drafter.kind, depth=depth)
-    checkpoint = getattr(drafter, "checkpoint", None)
+    checkpoint = drafter.checkpoint
     if checkpoint is None:
         return DrafterShape(kind=drafter.kind, depth=depth if drafter.kind is not DrafterKind.NONE else 0)
     artifact = catalog.artifacts.get(drafter.artifact) if drafter.artifact else None

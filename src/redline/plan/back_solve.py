@@ -260,7 +260,7 @@ def card_of_facts(catalog: Catalog, facts: BootFacts) -> Card | None:
     total = facts.total_bytes or hardware.torch_visible_bytes
     return Card(
         name=hardware.title,
-        compute=hardware.sm,
+        compute=hardware.compute,
         total_bytes=total,
         free_bytes=facts.free_bytes or total,
         hardware=hardware.id,

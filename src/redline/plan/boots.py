@@ -148,7 +148,7 @@ def check_boot(catalog: Catalog, boot: Boot) -> BootCheck:
     """
     hardware = _hardware(catalog, boot)
     inputs = inputs_of_boot(catalog, boot)
-    geometry = geometry_of(inputs, rules_of(catalog, inputs, hardware.sm)[0])
+    geometry = geometry_of(inputs, rules_of(catalog, inputs, hardware.compute)[0])
     exact_tokens = boot.pool_tokens if not boot.approximate else None
     gib = boot.available_gib
     return BootCheck(
@@ -193,7 +193,7 @@ def observe(catalog: Catalog, boot: Boot) -> Observation | None:
     requested = boot.gpu_memory_utilization * hardware.torch_visible_bytes
     return Observation(
         boot=boot.id,
-        conditions=conditions_of(inputs, hardware.sm),
+        conditions=conditions_of(inputs, hardware.compute),
         overhead_gib=(requested - available - loaded_bytes(inputs)) / GIB,
     )
 
@@ -212,7 +212,7 @@ def predict_boot(catalog: Catalog, boot: Boot, model: OverheadModel) -> BootPred
     assert blocks is not None
     assert boot.gpu_memory_utilization is not None
     inputs, hardware = inputs_of_boot(catalog, boot), _hardware(catalog, boot)
-    estimate = model.predict(conditions_of(inputs, hardware.sm))
+    estimate = model.predict(conditions_of(inputs, hardware.compute))
     requested = round(boot.gpu_memory_utilization * hardware.torch_visible_bytes)
     available = requested - loaded_bytes(inputs) - estimate.best_bytes
     return BootPrediction(

@@ -98,7 +98,7 @@ def _idle(hardware: Hardware, index: int) -> Gpu:
         uuid=f"{hardware.id}-{index}",
         memory_total_bytes=hardware.memory_total_bytes,
         memory_free_bytes=hardware.memory_total_bytes,
-        compute=hardware.sm,
+        compute=hardware.compute,
     )
 
 
@@ -114,7 +114,7 @@ def _card(catalog: Catalog, rig: Rig, gpu: Gpu) -> Card:
     )
     return Card(
         name=gpu.name,
-        compute=gpu.compute or (hardware.sm if hardware else None),
+        compute=gpu.compute or (hardware.compute if hardware else None),
         total_bytes=total,
         free_bytes=max(0, total - max(0, used - hidden) - held),
         basis=basis,

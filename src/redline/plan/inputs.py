@@ -70,6 +70,7 @@ class VllmInputs:
     drafter: DrafterShape = DrafterShape()
     attention_backend: str | None = None
     gdn_prefill: str | None = None
+    pipeline_parallel: int = 1
     prefix_caching: bool = True
     block_size: int | None = None
     graphs: bool = True

@@ -6,8 +6,8 @@ from typing import Final
 
 from redline.catalog.fields import ResolvedTier
 from redline.catalog.types import Catalog, DrafterKind
-from redline.plan.adapter import field_of
-from redline.plan.cards import Card, cards_of, describe_cards
+from redline.plan.adapter import tier_cards
+from redline.plan.cards import Card, describe_cards
 from redline.plan.gguf import (
     GgufInputs,
     cache_bytes,
@@ -32,7 +32,9 @@ LEAST_CONTEXT: Final = 256
 def plan_gguf(catalog: Catalog, tier: ResolvedTier, rig: Rig) -> FitPlan:
     """Return the plan of a llama.cpp tier: on GPUs where its topology has some, else in host memory."""
     gpus = catalog.topologies[tier.key.topology].gpus
-    return plan_on_gpus(catalog, tier, cards_of(catalog, rig), gpus) if gpus else plan_on_host(catalog, tier, rig)
+    if not gpus:
+        return plan_on_host(catalog, tier, rig)
+    return plan_on_gpus(catalog, tier, tier_cards(catalog, tier, rig), gpus)
 
 
 def plan_on_host(catalog: Catalog, tier: ResolvedTier, rig: Rig) -> FitPlan:
@@ -127,7 +129,7 @@ def gguf_inputs(catalog: Catalog, tier: ResolvedTier) -> GgufInputs:
     """Return what a llama.cpp tier is planned from."""
     model = catalog.models[tier.key.model]
     drafter = catalog.drafters[tier.drafter.value]
-    projector = catalog.artifacts.get(field_of(tier, "projector") or "")
+    projector = catalog.artifacts.get(tier.projector.value or "")
     drafting = drafter.kind is DrafterKind.MTP and tier.spec_n.value > 0
     return GgufInputs(
         architecture=model.architecture,
@@ -138,7 +140,7 @@ def gguf_inputs(catalog: Catalog, tier: ResolvedTier) -> GgufInputs:
         batch=tier.batch_tokens.value or 512,
         draft_layers=model.architecture.mtp_layers if drafting else 0,
         projector_bytes=projector.size_bytes if projector else 0,
-        split=_split(field_of(tier, "tensor_split")),
+        split=_split(tier.tensor_split.value),
     )
 
 

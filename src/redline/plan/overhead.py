@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from redline.catalog.memory import OverheadTerm
-from redline.plan.versions import version_in
+from redline.catalog.versions import in_versions
 from redline.units import GIB
 
 NOISE_GIB: Final = 0.10  # boots of one configuration on several days and versions differ by this much (boots.yaml)
@@ -125,7 +125,7 @@ def features(terms: Iterable[OverheadTerm], conditions: Conditions) -> tuple[flo
 def _applies(term: OverheadTerm, conditions: Conditions) -> bool:
     for name, wanted in term.when.items():
         if name == "engine":
-            if not version_in(conditions.engine, str(wanted)):
+            if not in_versions(conditions.engine.removeprefix("v"), str(wanted)):
                 return False
         elif isinstance(wanted, bool):
             if getattr(conditions, name) is not wanted:

@@ -89,7 +89,7 @@ def _gpu(catalog: Catalog, entry: RigFileGpu, path: Path) -> Gpu:
         uuid=entry.name,
         memory_total_bytes=total,
         memory_free_bytes=total if entry.free_gib is None else round(entry.free_gib * GIB),
-        compute=entry.compute or (hardware.sm if hardware else None),
+        compute=entry.compute or (hardware.compute if hardware else None),
     )
 
 

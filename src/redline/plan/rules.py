@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from redline.catalog.memory import KvGeometry
 from redline.catalog.types import Catalog
+from redline.catalog.versions import in_versions
 from redline.plan.geometry import AllocatorRules
 from redline.plan.inputs import VALUE_BYTES, UnknownPlanError, VllmInputs
 from redline.plan.notes import flash_attention_reads_fp8
-from redline.plan.versions import version_in
 
 
 def allocator_rules(
@@ -32,7 +32,8 @@ def allocator_rules(
     Raises:
         UnknownPlanError: no record covers this version, back end and GPU.
     """
-    known = [item for item in catalog.kv_geometries.values() if version_in(engine_version, item.versions)]
+    version = engine_version.removeprefix("v")
+    known = [item for item in catalog.kv_geometries.values() if in_versions(version, item.versions)]
     if not known:
         ranges = ", ".join(sorted({item.versions for item in catalog.kv_geometries.values()}))
         raise UnknownPlanError(f"vLLM {engine_version} is not known here (known: {ranges})")

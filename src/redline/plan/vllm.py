@@ -71,6 +71,10 @@ def unknown_plan(inputs: VllmInputs, *reasons: str) -> FitPlan:
 def _plan(catalog: Catalog, inputs: VllmInputs, cards: Sequence[Card]) -> FitPlan:
     if absurd := _absurd(inputs):
         return _refused(inputs, absurd)
+    if inputs.pipeline_parallel > 1:
+        raise UnknownPlanError(
+            "layers in groups of GPUs (pipeline parallel) are not modelled; only layers shared by all are"
+        )
     check_split(inputs.architecture, inputs.tensor_parallel)
     if len(cards) < inputs.tensor_parallel:
         have = describe_cards(tuple(cards))
