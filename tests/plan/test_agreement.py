@@ -23,7 +23,7 @@ from redline.plan.geometry import (
     pool_tokens,
     request_blocks,
 )
-from redline.plan.rules import allocator_rules
+from redline.plan.rules import allocator_rules, with_block_size
 
 CASES = Path(__file__).parents[2] / "conformance" / "allocator_cases.jsonl.gz"
 KINDS = {"gdn": CacheKind.STATE, "sliding": CacheKind.SLIDING, "full": CacheKind.FULL}
@@ -40,8 +40,9 @@ def cases() -> tuple[dict[str, Any], ...]:
 
 
 @cache
-def rules_for(gdn_prefill: str, attention: str) -> AllocatorRules:
-    return allocator_rules(load_catalog(), "0.33.0", gdn_prefill, None, attention=attention.upper())[0]
+def rules_for(gdn_prefill: str, attention: str, block_size: int | None) -> AllocatorRules:
+    rules, _ = allocator_rules(load_catalog(), "0.33.0", gdn_prefill, None, attention=attention.upper())
+    return with_block_size(rules, block_size)
 
 
 def layers_of(question: dict[str, Any]) -> tuple[CacheLayers, ...]:
@@ -81,7 +82,7 @@ def layers_of(question: dict[str, Any]) -> tuple[CacheLayers, ...]:
 def geometry_for(question: dict[str, Any]) -> PoolGeometry:
     return pool_geometry(
         layers_of(question),
-        rules_for(question["gdn_prefill"], question["attention"]),
+        rules_for(question["gdn_prefill"], question["attention"], question.get("block_size")),
         batched_tokens=question["batched_tokens"],
         depth=question["drafter"]["depth"],
         prefix_caching=question["prefix_caching"],
@@ -129,8 +130,8 @@ def test_there_are_at_least_two_hundred_different_configurations() -> None:
 def test_a_wrong_constant_is_noticed(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = rules_for
 
-    def wrong(gdn_prefill: str, attention: str) -> AllocatorRules:
-        rules = right(gdn_prefill, attention)
+    def wrong(gdn_prefill: str, attention: str, block_size: int | None) -> AllocatorRules:
+        rules = right(gdn_prefill, attention, block_size)
         return dataclasses.replace(rules, **{field: getattr(rules, field) + 16})
 
     monkeypatch.setitem(globals(), "rules_for", wrong)

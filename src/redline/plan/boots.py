@@ -12,6 +12,7 @@ from redline.catalog.memory import Boot, Hardware
 from redline.catalog.types import Catalog, DrafterKind
 from redline.plan.cards import find_hardware
 from redline.plan.geometry import (
+    GeometryError,
     PoolGeometry,
     blocks_of_tokens,
     pool_blocks,
@@ -247,5 +248,12 @@ class _Identity:
 @lru_cache(maxsize=64)
 def _calibrate(key: _Identity, without: frozenset[str]) -> OverheadModel:
     catalog = key.catalog
-    found = (observe(catalog, boot) for boot in catalog.boots.values() if boot.id not in without)
-    return fit(catalog.overheads, [item for item in found if item is not None])
+    found = []
+    for boot in catalog.boots.values():
+        try:
+            observation = observe(catalog, boot) if boot.id not in without else None
+        except (UnknownPlanError, GeometryError) as error:
+            raise UnknownPlanError(f"boot {boot.id} of the catalogue cannot be used: {error}") from error
+        if observation is not None:
+            found.append(observation)
+    return fit(catalog.overheads, found)

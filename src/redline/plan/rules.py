@@ -62,6 +62,11 @@ def _rules(item: KvGeometry, attention: str | None) -> AllocatorRules:
     )
 
 
+def with_block_size(rules: AllocatorRules, block_size: int | None) -> AllocatorRules:
+    """Return the constants under the engine's --block-size; None is its own choice."""
+    return replace(rules, default_block_tokens=block_size) if block_size else rules
+
+
 def attention_backend_of(inputs: VllmInputs, compute: str | None) -> str:
     """Return the attention back end: as asked for, else FLASH_ATTN unless the cache is fp8 and it cannot read that."""
     if inputs.attention_backend:
@@ -84,4 +89,4 @@ def rules_of(catalog: Catalog, inputs: VllmInputs, compute: str | None) -> tuple
         attention=attention_backend_of(inputs, compute),
         recurrent=inputs.architecture.linear is not None,
     )
-    return (replace(rules, default_block_tokens=inputs.block_size) if inputs.block_size else rules), rules_id
+    return with_block_size(rules, inputs.block_size), rules_id
