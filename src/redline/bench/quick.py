@@ -44,6 +44,7 @@ class BenchSample:
     draft_tokens: int | None
     accepted_tokens: int | None
     error: str | None
+    accepted_by_position: tuple[int, ...] | None = None
 
 
 @payload("bench.summary")
@@ -81,7 +82,9 @@ def sample_of(
     prompt: Prompt, regime: str, exchange: Exchange, before: Counters | None, after: Counters | None
 ) -> BenchSample:
     """Return the sample that an exchange and the counters around it make."""
-    drafting: Acceptance | None = acceptance(counters_delta(before, after)) if before and after else None
+    delta = counters_delta(before, after) if before and after else None
+    drafting: Acceptance | None = acceptance(delta)
+    by_position = delta.accepted_by_position if delta else None
     failed = exchange.error is not None
     return BenchSample(
         regime=regime,
@@ -96,6 +99,7 @@ def sample_of(
         draft_tokens=drafting.draft_tokens if drafting else None,
         accepted_tokens=drafting.accepted_tokens if drafting else None,
         error=f"{exchange.error.kind.value}: {exchange.error.message}" if exchange.error else None,
+        accepted_by_position=None if by_position is None else tuple(round(count) for count in by_position),
     )
 
 

@@ -32,7 +32,9 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "get": ("redline.cli.catalog", "get", "Fetch and verify the files of a tier."),
     "verify": ("redline.cli.prove", "verify", "Check that a server does what it should."),
     "bench": ("redline.cli.prove", "bench", "Measure a server, with intervals."),
-    "runs": ("redline.cli.prove", "runs", "List what was done and measured."),
+    "runs": ("redline.cli.runs", "runs", "List what was done and measured."),
+    "report": ("redline.cli.report", "report", "Describe runs, or this rig, ready to be shared."),
+    "compare": ("redline.cli.compare", "compare", "Compare two runs or tiers, with intervals."),
     "diagnose": ("redline.cli.diagnose", "diagnose", "Say what went wrong, from an engine's log."),
     "fake-engine": (
         "redline.cli.fake_engine",

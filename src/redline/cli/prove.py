@@ -1,4 +1,4 @@
-"""`verify`, `bench` and `runs`."""
+"""`verify` and `bench`."""
 
 import json
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import click
 
 from redline.cli.options import json_option
 from redline.cli.screen import Screen
-from redline.errors import ExitCode, UsageError
+from redline.errors import ExitCode
 from redline.settings import load_settings
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -116,30 +116,3 @@ def bench(
     if as_json:
         click.echo(json.dumps({"summaries": jsonable(summaries), "run_id": run.run_id, "exit_code": int(code)}))
     return code
-
-
-@click.command()
-@click.option("-n", "--limit", default=20, show_default=True, help="How many of the latest.")
-@json_option
-def runs(limit: int, *, as_json: bool) -> int:
-    """List what was done and measured, newest first."""
-    from redline.cli.catalog import write_table
-    from redline.record.codec import jsonable
-    from redline.record.run import list_runs
-
-    if limit < 1:
-        raise UsageError("-n must be at least 1.")
-    rows = list_runs(load_settings().runs_dir)[:limit]
-    if as_json:
-        click.echo(json.dumps(jsonable(rows)))
-        return ExitCode.DONE
-    if not rows:
-        click.echo("Nothing was recorded yet.")
-        return ExitCode.DONE
-    table: list[tuple[str, ...]] = [("RUN", "WHAT", "WHEN", "TIER", "OUTCOME", "SUMMARY")]
-    for row in rows:
-        outcome = row.problem or row.outcome
-        when = row.started_at.replace("T", " ").removesuffix("+00:00")
-        table.append((row.run_id, row.command, when, row.slug or row.url or "-", outcome, row.summary))
-    write_table(table)
-    return ExitCode.DONE

@@ -8,15 +8,25 @@ from typing import Any, Final
 from redline.engine.diagnose import Diagnosis, DiagnosisVerdict, diagnose
 from redline.errors import EngineStartError, InconclusiveError, NoServerError, RedlineError
 from redline.launch.logfile import tail
+from redline.launch.outcome import ServerFailed, stage_times
 from redline.launch.server import Stopped, end_orphan, resident_bytes, running_servers, stop
-from redline.launch.state import LOG_FILE, SUPERVISOR_LOG, ServerRecord, ServerState, list_servers
+from redline.launch.state import (
+    LOG_FILE,
+    SUPERVISOR_LOG,
+    ServerRecord,
+    ServerState,
+    list_servers,
+    read_history,
+)
 from redline.ops.diagnose import diagnose_file
 from redline.ops.events import StateChanged
 from redline.probe.target import Secret, Target
 from redline.record.files import hold_lock
+from redline.record.plain import plain_text
 from redline.settings import Settings
 
 _START_HINT: Final = "Start one with `redline up`, or give --url."
+_RECORDED_LOG_LINES: Final = 40
 BUSY: Final = "Another redline command is starting or stopping a server"
 
 
@@ -163,6 +173,23 @@ def explain_failure(folder: Path, record: ServerRecord) -> RedlineError:
         f"{record.slug} did not start: {why}. The cause is not one that redline knows.",
         next_step=f"Its whole log: {folder / LOG_FILE}.",
         details=found.tail[-5:] or tuple(tail(folder / SUPERVISOR_LOG, 5)),
+    )
+
+
+def failure_of(folder: Path, record: ServerRecord) -> ServerFailed:
+    """Return why a server did not start, as a record, with the end of its log."""
+    found = diagnose_log(folder, record)
+    known = found.verdict is DiagnosisVerdict.KNOWN
+    lines = [line for line in tail(folder / LOG_FILE, 200) if line.strip()]
+    shown = lines or tail(folder / SUPERVISOR_LOG, _RECORDED_LOG_LINES)
+    return ServerFailed(
+        server_id=record.server_id,
+        reason=record.reason or "it ended",
+        cause=found.cause if known else None,
+        evidence=found.evidence if known else None,
+        remedies=found.remedies if known else (),
+        log_tail=tuple(plain_text(line, 400).rstrip() for line in shown[-_RECORDED_LOG_LINES:]),
+        stages=stage_times(read_history(folder), record.created_at),
     )
 
 

@@ -22,30 +22,32 @@ from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog
 from redline.engine.launch_plan import LaunchPlan
 from redline.engine.registry import get_engine
-from redline.errors import ExitCode, RedlineError
+from redline.errors import EngineStartError, ExitCode, RedlineError
 from redline.guard.finding import Finding, GuardRefusal, Override, Severity, is_experiment
 from redline.guard.rules import GuardContext, run_guards
+from redline.launch.outcome import ServerMemory, ServerStarted, stage_times
 from redline.launch.server import end_orphan, register, resident_bytes, running_servers, start, stop
-from redline.launch.state import PLAN_FILE, ServerRecord, ServerState, list_servers, read_record
+from redline.launch.state import PLAN_FILE, ServerRecord, ServerState, list_servers, read_history, read_record
 from redline.ops.bench import bench_quick
 from redline.ops.events import (
     AlreadyRunning,
     Began,
+    CheckDone,
     ChecksDone,
     Event,
     FilesReady,
     Planned,
     Replacing,
     RunSaved,
+    SampleDone,
     Started,
 )
-from redline.ops.servers import BUSY, lock_path, target_of, wait_ready
+from redline.ops.servers import BUSY, failure_of, lock_path, target_of, wait_ready
 from redline.ops.stream import deferred_signals, follow_callback
 from redline.ops.verify import verdict_of, verify
 from redline.plan.dispatch import plan_tier
 from redline.plan.types import FitPlan
 from redline.record.codec import jsonable
-from redline.record.event import payload
 from redline.record.files import hold_lock, read_json, write_atomic
 from redline.record.manifest import FieldRecord
 from redline.record.run import Run, create_run
@@ -57,16 +59,6 @@ from redline.settings import Settings
 CONDITIONS_FILE: Final = "conditions.json"
 DEFAULT_SLUG: Final = "llamacpp/smollm2-135m-cpu-fast"
 UP_REGIME: Final = QuickRegime(name="up-1", per_class=6, max_tokens=64)
-
-
-@payload("server.started")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerStarted:
-    """A server became ready; seconds from the start of its process, and memory its engine held then."""
-
-    server_id: str
-    ready_s: float
-    memory_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,12 +113,15 @@ def up(catalog: Catalog, settings: Settings, request: UpRequest) -> Iterator[Eve
                 with deferred_signals():
                     start(folder, _environment(settings, prepared.plan))
                 record = yield from wait_ready(folder)
+            except EngineStartError:
+                run.append(failure_of(folder, read_record(folder) or record))
+                raise
             except (KeyboardInterrupt, GeneratorExit, SystemExit):
                 with suppress(RedlineError):
                     stop(folder, read_record(folder) or record)
                 raise
             lock.close()  # the server stands; others may start and stop servers while this one is measured
-            yield from _prove(catalog, settings, request, record, run, prepared)
+            yield from _prove(catalog, settings, request, folder, record, run, prepared)
 
 
 def _prepare(catalog: Catalog, settings: Settings, request: UpRequest) -> _Prepared:
@@ -245,19 +240,41 @@ def _environment(settings: Settings, plan: LaunchPlan) -> dict[str, str]:
 
 
 def _prove(
-    catalog: Catalog, settings: Settings, request: UpRequest, record: ServerRecord, run: Run, prepared: _Prepared
+    catalog: Catalog,
+    settings: Settings,
+    request: UpRequest,
+    folder: Path,
+    record: ServerRecord,
+    run: Run,
+    prepared: _Prepared,
 ) -> Iterator[Event]:
     ready_s = (record.ready_at or time.time()) - record.created_at
-    run.append(ServerStarted(server_id=record.server_id, ready_s=ready_s, memory_bytes=resident_bytes(record)))
+    run.append(
+        ServerStarted(
+            server_id=record.server_id,
+            ready_s=ready_s,
+            memory_bytes=resident_bytes(record),
+            stages=stage_times(read_history(folder), record.created_at),
+        )
+    )
     yield Started(server=record, seconds=ready_s)
     target = target_of(record, settings)
     model = served_model(catalog, prepared.tier)
     code = ExitCode.DONE
-    for event in verify(target, model, run, drafting=prepared.tier.spec_n.value > 0):
+    for event in _watched(record, "verify", run, verify(target, model, run, drafting=prepared.tier.spec_n.value > 0)):
         if isinstance(event, ChecksDone):
             code = verdict_of(event.results)
         yield event
     if request.measure and code is ExitCode.DONE:
-        yield from bench_quick(target, run, UP_REGIME)
+        yield from _watched(record, "bench", run, bench_quick(target, run, UP_REGIME))
     run.finish("complete", int(code), f"served {record.slug}")
     yield RunSaved(run_id=run.run_id, directory=str(run.directory), exit_code=int(code))
+
+
+def _watched(record: ServerRecord, phase: str, run: Run, events: Iterator[Event]) -> Iterator[Event]:
+    """Pass events on, and record after each check and request what the server holds: while it is idle, so unseen."""
+    for event in events:
+        if isinstance(event, CheckDone | SampleDone):
+            held = resident_bytes(record)
+            run.append(ServerMemory(server_id=record.server_id, phase=phase, resident_bytes=held))
+        yield event
