@@ -20,18 +20,26 @@ class Mount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
-    """When a server counts as ready: its health path answers, its model is listed, and it makes one token."""
+    """When a server counts as ready: its health path answers, its model is listed, and it makes one token.
+
+    `silence_s` is how long it may neither say nor do anything on the way there before it counts as hung.
+    """
 
     health_path: str = "/health"
     model: str = ""
     timeout_s: float = 600.0
+    silence_s: float = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopPolicy:
-    """How a process is ended: SIGTERM to its group, then SIGKILL after the grace period."""
+    """How an engine is ended: wait for requests in flight, SIGTERM to its first process, SIGKILL to what is left.
+
+    `drain_s` bounds the wait for requests, `grace_s` the one for the processes.
+    """
 
     grace_s: float = 10.0
+    drain_s: float = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +51,29 @@ class StagePattern:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """What a container adds to a plan. `port` is the one inside; `gpus` are ids, or None for the first `gpu_count`.
+
+    `volumes` are named caches that outlive it: name to path inside.
+    """
+
+    image: str
+    port: int
+    gpu_count: int
+    gpus: tuple[str, ...] | None = None
+    shm_gib: int | None = None
+    ipc_host: bool = False
+    entrypoint: tuple[str, ...] = ()
+    volumes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchPlan:
-    """One engine process to be."""
+    """One engine process to be. In a container, `argv` is what runs inside; `host` and `port` are this machine's.
+
+    `secret_aliases` maps the engine's own name of a secret to redline's, where they differ. `gpus` are the indices it
+    takes. `boot_marker` is what an engine prints once in each life: seen again, it was started again.
+    """
 
     slug: str
     engine: str
@@ -56,7 +85,11 @@ class LaunchPlan:
     served_model: str
     env: Mapping[str, str] = field(default_factory=dict)
     secret_env: tuple[str, ...] = ()
+    secret_aliases: Mapping[str, str] = field(default_factory=dict)
+    container: Container | None = None
     mounts: tuple[Mount, ...] = ()
+    gpus: tuple[int, ...] = ()
+    boot_marker: str | None = None
     readiness: Readiness = field(default_factory=Readiness)
     stop: StopPolicy = field(default_factory=StopPolicy)
     stages: tuple[StagePattern, ...] = ()
@@ -79,8 +112,17 @@ def launch_plan_from_dict(data: Mapping[str, Any]) -> LaunchPlan:
         "argv": tuple(data["argv"]),
         "secret_env": tuple(data["secret_env"]),
         "mounts": tuple(Mount(**mount) for mount in data["mounts"]),
+        "gpus": tuple(data.get("gpus", ())),
+        "container": _container(data.get("container")),
         "readiness": Readiness(**data["readiness"]),
         "stop": StopPolicy(**data["stop"]),
         "stages": tuple(StagePattern(**stage) for stage in data["stages"]),
     }
     return LaunchPlan(**{**data, **nested})
+
+
+def _container(data: Mapping[str, Any] | None) -> Container | None:
+    if data is None:
+        return None
+    gpus = data["gpus"]
+    return Container(**{**data, "gpus": None if gpus is None else tuple(gpus), "entrypoint": tuple(data["entrypoint"])})
