@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from redline.engine.launch_plan import LaunchPlan, Readiness, StagePattern, StopPolicy
@@ -124,3 +125,11 @@ def plan_json(plan: LaunchPlan) -> dict[str, Any]:
 
     loaded: dict[str, Any] = json.loads(describe_plan(plan))
     return loaded
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; a zombie does not."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

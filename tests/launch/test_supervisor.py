@@ -8,11 +8,11 @@ import time
 import urllib.request
 from pathlib import Path
 
-import psutil
 import pytest
 from tests.launch.scripted import (
     GOOD,
     Port,
+    alive,
     boot,
     launch,
     log_words,
@@ -121,13 +121,6 @@ def test_an_engine_that_ignores_sigterm_is_killed_with_its_children(tmp_path: Pa
     assert not alive(int(child))
     ended = record_of(folder)
     assert (ended.state, ended.exit_code, ended.ended) == (ServerState.STOPPED, -signal.SIGKILL, True)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def test_workers_that_left_the_group_and_lost_their_parent_are_ended_too(tmp_path: Path, free_port: Port) -> None:

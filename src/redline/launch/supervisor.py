@@ -30,7 +30,15 @@ from redline.launch.journal import Journal
 from redline.launch.logfile import RotatingLog
 from redline.launch.quiet import QuietWatch
 from redline.launch.readiness import Readiness, ReadinessWatch
-from redline.launch.state import LOG_FILE, PLAN_FILE, ServerRecord, ServerState, read_history, read_record
+from redline.launch.state import (
+    LOG_FILE,
+    PLAN_FILE,
+    ServerRecord,
+    ServerState,
+    event_line,
+    read_history,
+    read_record,
+)
 from redline.record.files import read_json
 from redline.rig.process import identify
 
@@ -178,13 +186,13 @@ class Supervisor:
             return None
         if not outcome.ready:
             return f"{outcome.reason}; it got as far as {self._state.value}"
-        record = self._journal.record
+        if self._restarts_seen == 0:
+            record, end = self._journal.record, json.loads(event_line(ServerState.READY, ""))
+            stages = stage_seconds(record, [*read_history(self._directory), end])
+            remember_boot(self._directory.parent, record, stages)
         ready_s = round(time.monotonic() - self._began, 3)
         self._journal.change(ServerState.READY, "ready", ready_at=time.time(), ready_s=ready_s)
         self._restarts_at_ready, self._looked_around = self._restarts_seen, 0.0
-        stages = stage_seconds(record, read_history(self._directory))
-        if self._restarts_seen == 0:
-            remember_boot(self._directory.parent, record, stages)
         self._engine.promote()
         return None
 
@@ -261,7 +269,8 @@ class Supervisor:
         """Write the end, waiting for a full disk: giving up would leave a record that is wrong until it is repaired."""
         delay_s, began = 0.05, time.monotonic()
         while not self._journal.flush():
-            if self._stop_signals and time.monotonic() - began > _STOPPED_SETTLE_S:
+            waited_s = time.monotonic() - began
+            if self._now() or (self._stop_signals and waited_s > _STOPPED_SETTLE_S):
                 return
             time.sleep(delay_s)
             delay_s = min(2.0, delay_s * 2)
