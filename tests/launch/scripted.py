@@ -1,4 +1,4 @@
-"""Engines of a few lines each, for tests: real processes, real sockets, scripted behaviour. And plans that start them."""
+"""Engines of a few lines each, for tests: real processes, real sockets. And plans that start them."""
 
 import json
 import os
@@ -55,7 +55,7 @@ server.serve_forever()
 
 
 def make_plan(port: int, code: str = GOOD, **changes: Any) -> LaunchPlan:
-    """Return the plan of a scripted native engine; `changes` are fields of the plan, its readiness or its stop policy."""
+    """Return the plan of a scripted native engine; `changes` are fields of it, its readiness or its stop policy."""
     readiness = {"model": "m", "timeout_s": changes.pop("timeout_s", 20), "silence_s": changes.pop("silence_s", 60)}
     stop = {"grace_s": changes.pop("grace_s", 0.5), "drain_s": changes.pop("drain_s", 5.0)}
     plan = LaunchPlan(

@@ -40,8 +40,9 @@ def test_workers_of_a_dead_supervisor_are_found_named_and_ended(
     wait_for((folder / "processes.json").exists)
     assert record.supervisor is not None
     assert record.engine_process is not None
+    engine = record.engine_process
     os.kill(record.supervisor.pid, signal.SIGKILL)
-    wait_for(lambda: not record.engine_process.alive())  # it was tied; its workers were not
+    wait_for(lambda: not engine.alive())  # it was tied; its workers were not
     [orphan] = find_orphans(tmp_path)
     assert orphan.record.state is ServerState.FAILED
     assert orphan.record.reason == "its supervisor ended without a word (killed?)"

@@ -29,6 +29,7 @@ from redline.rig.process import tied
 _READ_BYTES: Final = 65536
 _DAEMON_AWAY_S: Final = 60.0
 _ASK_EVERY_S: Final = 2.0
+_LOOK_EVERY_S: Final = 30.0  # a `wait` that began after a crash has missed it; the count of restarts has not
 AFTER_READY: Final = "unless-stopped"
 
 
@@ -42,6 +43,7 @@ class ContainerEngine:
         self._restarts = 0
         self._away_since: float | None = None
         self._asked = 0.0
+        self._promoted = False
         self._ended: Ended | None = None
         self._logs: subprocess.Popen[bytes] | None = None
         self._waiter: subprocess.Popen[bytes] | None = None
@@ -89,12 +91,17 @@ class ContainerEngine:
         return data
 
     def poll(self) -> Ended | None:
-        """Ask docker once its `wait` has come back: the container ended, or its policy began another life."""
+        """Ask docker once its `wait` has come back: the container ended, or its policy began another life.
+
+        A ready one is asked for now and then as well.
+        """
         if self._logs is not None:
             self._logs.poll()
-        if self._ended is not None or self._waiter is None or self._waiter.poll() is None:
+        if self._ended is not None or self._waiter is None:
             return self._ended
         now = time.monotonic()
+        if self._waiter.poll() is None and not (self._promoted and now - self._asked > _LOOK_EVERY_S):
+            return None
         if self._away_since is not None and now - self._asked < _ASK_EVERY_S:
             return None
         self._asked = now
@@ -106,6 +113,8 @@ class ContainerEngine:
             if now - self._away_since > _DAEMON_AWAY_S:
                 self._ended = Ended(f"docker out of reach: {error.message}")
             return self._ended
+        if self._away_since is not None and self._promoted:
+            self.promote()
         self._away_since = None
         if state is None:
             self._ended = Ended("its removal by somebody else")
@@ -119,7 +128,8 @@ class ContainerEngine:
         if state.started_at != self._started_at or state.restarts > self._restarts:
             self._restarts = max(self._restarts + 1, state.restarts)
             self._started_at = state.started_at
-        self._waiter = self._child(["docker", "wait", self._container], out=subprocess.DEVNULL)
+        if self._waiter is None or self._waiter.poll() is not None:
+            self._waiter = self._child(["docker", "wait", self._container], out=subprocess.DEVNULL)
         if self.log_descriptor() is None:  # some versions end the log with the life, and the next one is to be read
             since = ["--since", state.started_at] if state.started_at else ["--tail", "0"]
             self._logs = self._child(["docker", "logs", "--follow", *since, self._container], out=subprocess.PIPE)
@@ -130,7 +140,8 @@ class ContainerEngine:
 
     def promote(self) -> None:
         """Have docker start it again after a crash or a restart of the machine, now that it was seen to work."""
-        with contextlib.suppress(RedlineError):
+        self._promoted = True
+        with contextlib.suppress(RedlineError):  # a daemon that is away now is told when it is back
             set_restart(self._container, AFTER_READY)
 
     def family(self) -> Family:

@@ -201,11 +201,12 @@ class Supervisor:
         if restarts == self._restarts_seen:
             return None
         self._restarts_seen = restarts
+        self._journal.note(restarts=restarts)
         since_ready = restarts - self._restarts_at_ready
         if since_ready >= LIVES - 1:
             return f"it was started again {since_ready} times and never stayed up (a crash loop)"
         text = f"docker started it again (restart {restarts})"
-        self._journal.change(ServerState.STARTING, text, restarts=restarts, ready_at=None)
+        self._journal.change(ServerState.STARTING, text, ready_at=None)
         self._boot = BootWatch(self._plan)
         self._quiet.heard()
         self._wait_until_ready()
