@@ -26,10 +26,17 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
         "show",
         "Show one tier in full; --explain says where each value comes from.",
     ),
+    "map": ("redline.cli.map", "map_", "Show a model's tiers as the grid they form."),
+    "render": ("redline.cli.render", "render", "Write what serving a tier would run: a command, docker, compose."),
     "get": ("redline.cli.catalog", "get", "Fetch and verify the files of a tier."),
     "verify": ("redline.cli.prove", "verify", "Check that a server does what it should."),
     "bench": ("redline.cli.prove", "bench", "Measure a server, with intervals."),
     "runs": ("redline.cli.prove", "runs", "List what was done and measured."),
+    "fake-engine": (
+        "redline.cli.fake_engine",
+        "fake_engine",
+        "Play an engine, behaving or not: for trying and testing.",
+    ),
     "doctor": ("redline.cli.doctor", "doctor", "Look at this machine for what would get in the way."),
 }
 _ALIASES: Final = {"switch": "up"}
