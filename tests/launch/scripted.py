@@ -67,11 +67,12 @@ def make_plan(port: int, code: str = GOOD, **changes: Any) -> LaunchPlan:
         host="127.0.0.1",
         port=port,
         served_model="m",
-        boot_marker="engine build",
+        boot_markers=("engine build", "another mark"),
         readiness=Readiness(**readiness),
         stop=StopPolicy(**stop),
         stages=(
             StagePattern(stage="loading", text="loading weights"),
+            StagePattern(stage="loading", text="shards", progress=r"(?P<percent>\d+)% Completed"),
             StagePattern(stage="listening", text="listening"),
         ),
     )
@@ -121,7 +122,7 @@ def log_words(folder: Path, first: str) -> list[list[str]]:
 
 def plan_json(plan: LaunchPlan) -> dict[str, Any]:
     """Return a plan as its file holds it."""
-    from redline.launch.supervisor import describe_plan
+    from redline.launch.plan_file import describe_plan
 
     loaded: dict[str, Any] = json.loads(describe_plan(plan))
     return loaded

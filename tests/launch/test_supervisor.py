@@ -23,10 +23,10 @@ from tests.launch.scripted import (
 )
 
 from redline.engine.launch_plan import launch_plan_from_dict
+from redline.launch.plan_file import describe_plan
 from redline.launch.server import prune
 from redline.launch.state import ServerState, list_servers, read_history
 from redline.launch.stop import stop
-from redline.launch.supervisor import describe_plan
 from redline.record.files import read_json
 
 

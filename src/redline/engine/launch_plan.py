@@ -4,6 +4,7 @@ Commands are tuples of arguments from beginning to end. Secrets are named, never
 environment variables that the engine takes from its parent.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -44,10 +45,27 @@ class StopPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagePattern:
-    """A stage of loading and the text in a log line that says it has begun."""
+    """A stage of loading and the text in a log line that says it has begun.
+
+    `progress` is a pattern with the groups `percent`, or `done` and `total`, for lines that say how far it is.
+    """
 
     stage: str
     text: str
+    progress: str = ""
+
+    def fraction(self, line: str) -> float | None:
+        """Return how far the stage is, from 0 to 1, or None when the line does not say."""
+        if not self.progress or self.text not in line:
+            return None
+        matches = list(re.finditer(self.progress, line))  # a progress bar may have written over itself: the last counts
+        if not matches:
+            return None
+        groups = matches[-1].groupdict()
+        if groups.get("percent") is not None:
+            return min(float(groups["percent"]) / 100, 1.0)
+        total = float(groups["total"])
+        return min(float(groups["done"]) / total, 1.0) if total else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +90,8 @@ class LaunchPlan:
     """One engine process to be. In a container, `argv` is what runs inside; `host` and `port` are this machine's.
 
     `secret_aliases` maps the engine's own name of a secret to redline's, where they differ. `gpus` are the indices it
-    takes. `boot_marker` is what an engine prints once in each life: seen again, it was started again.
+    takes, None where nobody said. `boot_markers` are what an engine prints once in each life: seen again, it was
+    started again.
     """
 
     slug: str
@@ -88,8 +107,8 @@ class LaunchPlan:
     secret_aliases: Mapping[str, str] = field(default_factory=dict)
     container: Container | None = None
     mounts: tuple[Mount, ...] = ()
-    gpus: tuple[int, ...] = ()
-    boot_marker: str | None = None
+    gpus: tuple[int, ...] | None = None
+    boot_markers: tuple[str, ...] = ()
     readiness: Readiness = field(default_factory=Readiness)
     stop: StopPolicy = field(default_factory=StopPolicy)
     stages: tuple[StagePattern, ...] = ()
@@ -112,7 +131,8 @@ def launch_plan_from_dict(data: Mapping[str, Any]) -> LaunchPlan:
         "argv": tuple(data["argv"]),
         "secret_env": tuple(data["secret_env"]),
         "mounts": tuple(Mount(**mount) for mount in data["mounts"]),
-        "gpus": tuple(data.get("gpus", ())),
+        "gpus": None if data.get("gpus") is None else tuple(data["gpus"]),
+        "boot_markers": tuple(data.get("boot_markers", ())),
         "container": _container(data.get("container")),
         "readiness": Readiness(**data["readiness"]),
         "stop": StopPolicy(**data["stop"]),

@@ -5,13 +5,10 @@ from pathlib import Path
 
 from redline.catalog.fields import ResolvedTier
 from redline.catalog.types import Catalog
-from redline.engine.launch_plan import LaunchPlan, Readiness, StagePattern, StopPolicy
+from redline.engine.launch_plan import LaunchPlan, Readiness, StopPolicy
+from redline.engine.signatures import boot_markers_of
+from redline.engine.stages import stages_of
 from redline.rig.types import Rig
-
-STAGES: tuple[StagePattern, ...] = (
-    StagePattern(stage="loading", text="loading model"),
-    StagePattern(stage="warming", text="threadpool init"),
-)
 
 
 def embedded_plan(catalog: Catalog, tier: ResolvedTier, rig: Rig, models_dir: Path) -> LaunchPlan:
@@ -57,5 +54,6 @@ def embedded_plan(catalog: Catalog, tier: ResolvedTier, rig: Rig, models_dir: Pa
         secret_env=("REDLINE_API_KEY",),
         readiness=Readiness(model=tier.served_name.value, timeout_s=300),
         stop=StopPolicy(grace_s=5),
-        stages=STAGES,
+        stages=stages_of("llamacpp"),
+        boot_markers=boot_markers_of("llamacpp"),
     )

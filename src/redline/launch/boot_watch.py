@@ -13,8 +13,6 @@ from redline.launch.state import PREPARING_STATES, ServerState
 
 _KEPT_BYTES: Final = 16_384
 _ORDER: Final = tuple(ServerState)
-# tqdm's bars and vLLM's loading bar: ` 50%|#####     |` and ` 50% Completed |`.
-_PERCENT: Final = re.compile(rb"(\d{1,3})%(?:\||\s+Completed)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +42,11 @@ class BootWatch:
 
     def __init__(self, plan: LaunchPlan) -> None:
         known = {state.value: state for state in ServerState if state not in PREPARING_STATES}
-        self._stages = [
-            (known[item.stage], item.text.encode(), item.text) for item in plan.stages if item.stage in known
-        ]
-        self._marker = plan.boot_marker.encode() if plan.boot_marker else None
+        self._stages = [(known[item.stage], item) for item in plan.stages if item.stage in known]
+        self._lives = dict.fromkeys(plan.boot_markers, 0)
         self._state = ServerState.STARTING
         self._pending = b""
-        self._lives = 0
-        self._share = -1.0
+        self._share = 0.0
 
     def feed(self, data: bytes) -> Iterator[StageBegan | Progress | LifeBegan]:
         """Yield what a piece of output says; a line cut in two is understood once its end is here."""
@@ -59,18 +54,21 @@ class BootWatch:
         # The beginning of an endless line says what it is; its end is let go.
         self._pending = lines.pop()[:_KEPT_BYTES]
         for line in lines:
-            yield from self._line(line)
+            yield from self._line(line[:_KEPT_BYTES].decode("utf-8", errors="replace"))
 
-    def _line(self, line: bytes) -> Iterator[StageBegan | Progress | LifeBegan]:
-        if self._marker is not None and self._marker in line:
-            self._lives += 1
-            self._state = ServerState.STARTING
-            yield LifeBegan(self._lives)
-        for state, needle, _ in self._stages:
-            if needle in line and _ORDER.index(state) > _ORDER.index(self._state):
-                self._state, self._share = state, -1.0
-                yield StageBegan(state, line.decode("utf-8", errors="replace").strip()[:200])
-        found = _PERCENT.search(line[:_KEPT_BYTES])
-        if found and (share := min(100, int(found[1])) / 100) > self._share:
-            self._share = share
-            yield Progress(share)
+    def _line(self, line: str) -> Iterator[StageBegan | Progress | LifeBegan]:
+        for marker in self._lives:
+            if marker in line:
+                self._lives[marker] += 1
+                number = max(self._lives.values())
+                if number == self._lives[marker]:
+                    self._state = ServerState.STARTING
+                    yield LifeBegan(number)
+        for state, pattern in self._stages:
+            if pattern.text in line and _ORDER.index(state) > _ORDER.index(self._state):
+                self._state, self._share = state, 0.0
+                yield StageBegan(state, line.strip()[:200])
+            share = pattern.fraction(line) if state is self._state else None
+            if share is not None and share > self._share:
+                self._share = share
+                yield Progress(share)

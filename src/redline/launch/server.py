@@ -4,6 +4,7 @@ import os
 import secrets
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Generator, Mapping
 from dataclasses import replace
@@ -13,9 +14,9 @@ from typing import Any, Final
 from redline.engine.launch_plan import LaunchPlan
 from redline.errors import EngineStartError, FaultError
 from redline.launch.family import family_of
+from redline.launch.plan_file import write_plan
 from redline.launch.state import (
     EVENTS_FILE,
-    PLAN_FILE,
     SCHEMA,
     SUPERVISOR_LOG,
     ServerRecord,
@@ -28,8 +29,7 @@ from redline.launch.state import (
     scan_servers,
     write_record,
 )
-from redline.launch.supervisor import command_for, describe_plan
-from redline.record.files import make_dir, write_atomic
+from redline.record.files import make_dir
 from redline.rig.process import boot_id, identify
 from redline.rig.processes import read_processes
 
@@ -69,7 +69,7 @@ def register(servers_dir: Path, plan: LaunchPlan) -> tuple[Path, ServerRecord]:
         changed_mono_ns=mono_ns,
         owner=identify(os.getpid()),
     )
-    write_atomic(directory / PLAN_FILE, describe_plan(plan))
+    write_plan(directory, plan)
     write_record(directory, record)
     append_event(directory, ServerState.PLANNED, "planned")
     return directory, record
@@ -107,7 +107,7 @@ def start(directory: Path, environ: Mapping[str, str]) -> None:
     with (directory / SUPERVISOR_LOG).open("ab") as log:
         try:
             subprocess.run(
-                command_for(directory),
+                [sys.executable, "-P", "-m", "redline.launch.supervisor", str(directory)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

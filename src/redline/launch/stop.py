@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -11,18 +11,21 @@ from typing import Final
 from redline.errors import FaultError, RedlineError
 from redline.launch.docker import end_container, find_containers
 from redline.launch.family import Family, end_family, family_of, find_family
+from redline.launch.plan_file import read_plan
 from redline.launch.state import (
     SCHEMA,
     ServerRecord,
     ServerState,
     append_event,
     list_servers,
+    read_history,
     read_record,
     repaired,
     write_record,
 )
 from redline.rig.gpu_memory import GpuHold, gpu_holds
 from redline.rig.ports import can_bind
+from redline.rig.process import ProcessId
 from redline.rig.processes import ProcessTable, read_processes
 
 _POLL_S: Final = 0.03
@@ -115,6 +118,17 @@ def stop(directory: Path, record: ServerRecord, *, now: bool = False) -> Stopped
     Raises:
         FaultError: a process would not end.
     """
+    steps = stopping(directory, record, now=now)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            proof: Stopped = end.value
+            return proof
+
+
+def stopping(directory: Path, record: ServerRecord, *, now: bool = False) -> Generator[str, None, Stopped]:
+    """Stop a server as `stop` does, and yield what it waits for."""
     began = time.monotonic()
     record = _with_supervisor(directory, read_record(directory) or record)
     family = family_of(directory, record)
@@ -123,7 +137,7 @@ def stop(directory: Path, record: ServerRecord, *, now: bool = False) -> Stopped
     supervisor = record.supervisor
     if supervisor is not None and supervisor.alive():
         supervisor.send(signal.SIGINT if now else signal.SIGTERM)
-        _await_end(directory, supervisor.alive)
+        yield from _await_end(directory, supervisor)
         if supervisor.alive():
             raise FaultError(
                 f"The supervisor of {record.slug}, process {supervisor.pid}, would not end.",
@@ -147,19 +161,17 @@ def _with_supervisor(directory: Path, record: ServerRecord) -> ServerRecord:
     return record
 
 
-def _await_end(directory: Path, alive: Callable[[], bool]) -> None:
+def _await_end(directory: Path, supervisor: ProcessId) -> Iterator[str]:
     """Wait for a supervisor to end its engine: as long as the plan's own limits allow, and some more."""
-    from redline.engine.launch_plan import launch_plan_from_dict
-    from redline.launch.state import PLAN_FILE
-    from redline.record.files import read_json
-
-    limit_s = _BEYOND_ENGINE_S
-    try:
-        policy = launch_plan_from_dict(read_json(directory / PLAN_FILE) or {}).stop
-        limit_s += policy.grace_s + policy.drain_s
-    except (KeyError, TypeError):
-        limit_s += 60.0
-    _wait(lambda: not alive(), limit_s)
+    plan = read_plan(directory)
+    limit_s = _BEYOND_ENGINE_S + (plan.stop.grace_s + plan.stop.drain_s if plan else 60.0)
+    deadline, seen = time.monotonic() + limit_s, len(read_history(directory))
+    while supervisor.alive() and time.monotonic() < deadline:
+        history = read_history(directory)
+        for event in history[seen:]:
+            yield str(event["text"])
+        seen = len(history)
+        time.sleep(_POLL_S)
 
 
 def end_orphan(orphan: Orphan) -> Stopped:

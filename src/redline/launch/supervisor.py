@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from redline.engine.launch_plan import LaunchPlan, launch_plan_from_dict
+from redline.engine.launch_plan import LaunchPlan
 from redline.launch.boot_times import remember_boot, stage_seconds
 from redline.launch.boot_watch import BootWatch, LifeBegan, Progress
 from redline.launch.container import ContainerEngine
@@ -28,18 +28,17 @@ from redline.launch.drain import requests_in_flight
 from redline.launch.engine_process import EngineProcess, EngineStartRefused, NativeEngine, last_words
 from redline.launch.journal import Journal
 from redline.launch.logfile import RotatingLog
+from redline.launch.plan_file import read_plan
 from redline.launch.quiet import QuietWatch
 from redline.launch.readiness import Readiness, ReadinessWatch
 from redline.launch.state import (
     LOG_FILE,
-    PLAN_FILE,
     ServerRecord,
     ServerState,
     event_line,
     read_history,
     read_record,
 )
-from redline.record.files import read_json
 from redline.rig.process import identify
 
 LIVES: Final = 3
@@ -301,10 +300,9 @@ def make_engine(directory: Path, plan: LaunchPlan, record: ServerRecord) -> Engi
 def main() -> None:
     """Detach from the caller and supervise the server of the given folder."""
     directory = Path(sys.argv[1])
-    plan_data, record = read_json(directory / PLAN_FILE), read_record(directory)
-    if plan_data is None or record is None:
+    plan, record = read_plan(directory), read_record(directory)
+    if plan is None or record is None:
         sys.exit(f"{directory} holds no plan that this version can read")
-    plan = launch_plan_from_dict(plan_data)
     told_read, told_write = os.pipe()
     if os.fork():
         # The caller goes on only once the supervisor is on record: from then on every command can find it.
@@ -322,18 +320,6 @@ def main() -> None:
     except Exception:
         traceback.print_exc()
         sys.exit(1)
-
-
-def command_for(directory: Path) -> list[str]:
-    """Return the command that supervises a folder, run with this interpreter."""
-    return [sys.executable, "-P", "-m", "redline.launch.supervisor", str(directory)]
-
-
-def describe_plan(plan: LaunchPlan) -> str:
-    """Return the plan as JSON text, as `main` reads it."""
-    from redline.record.codec import jsonable
-
-    return json.dumps(jsonable(plan), indent=1) + "\n"
 
 
 if __name__ == "__main__":
