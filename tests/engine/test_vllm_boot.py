@@ -20,11 +20,13 @@ INFO [gpu_worker.py:80] Using NVIDIA GeForce RTX 5090
 INFO [qwen3_next.py:120] GDN prefill backend: FlashInfer
 INFO [model_runner.py:428] Model loading took 10.41 GiB memory and 22.1 seconds
 INFO [gpu_worker.py:500] Free memory on device (30.27/31.4 GiB) on startup. Desired GPU memory utilization is \
-(0.92, 28.89 GiB). Actual usage is 10.41 GiB for weight, 1.52 GiB for peak activation, and 0.41 GiB for CUDAGraph memory.
+(0.92, 28.89 GiB). Actual usage is 10.41 GiB for weight, 1.52 GiB for peak activation, \
+and 0.41 GiB for CUDAGraph memory.
 INFO [gpu_worker.py:772] Available KV cache memory: 15.98 GiB
 INFO [gpu_worker.py:772] Available KV cache memory: 15.97 GiB
 INFO [interface.py:1108] Setting attention block size to 1568 tokens to ensure that attention page size fits.
-INFO [kv_cache_utils.py:1147] GPU KV cache size: 812,345 tokens, Maximum concurrency for 65,536 tokens per request: 12.40x
+INFO [kv_cache_utils.py:1147] GPU KV cache size: 812,345 tokens, \
+Maximum concurrency for 65,536 tokens per request: 12.40x
 """
 
 

@@ -1,11 +1,11 @@
 """Settings of plans without a tier: names, bounds, and what is said of the others."""
 
 import pytest
+from tests.plan.conftest import MakeInputs
 
 from redline.catalog.types import DrafterKind
 from redline.errors import UsageError
 from redline.plan.knobs import NAMES, apply_sets
-from tests.plan.conftest import MakeInputs
 
 
 @pytest.mark.parametrize(

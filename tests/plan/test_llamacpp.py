@@ -33,7 +33,7 @@ def catalog() -> Catalog:
 def tier(catalog: Catalog) -> MakeTier:
     def build(slug: str, **values: Any) -> ResolvedTier:
         found = resolve(catalog, slug, Layers())
-        return replace(found, **{name: Sourced(value, "test") for name, value in values.items()})
+        return replace(found, **{name: Sourced(value, "test") for name, value in values.items()})  # type: ignore[arg-type]
 
     return build
 

@@ -28,7 +28,7 @@ def suggest(plan: FitPlan, inputs: VllmInputs, cards: tuple[Card, ...], planner:
 
     For a plan that fits, they are those that would reach the architecture's full context.
     """
-    if plan.verdict is Verdict.UNKNOWN or not cards:
+    if plan.verdict is Verdict.UNKNOWN or not cards or not 0 < inputs.gpu_memory_utilization <= 1:
         return ()
     wanted = inputs
     if plan.verdict is Verdict.FIT and (
