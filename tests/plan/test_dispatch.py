@@ -55,7 +55,7 @@ def test_dflash15_is_not_answered_with_a_guess(catalog: Catalog) -> None:
     plan = _plan(catalog, "vllm/qwen38-27b-dual-dflash15-fast", "2x3090")
     assert plan.verdict is Verdict.UNKNOWN
     assert (plan.pool_tokens, plan.largest_context) == (None, None)
-    assert any("not modelled" in reason for reason in plan.reasons)
+    assert any("do not model" in reason for reason in plan.reasons)
 
 
 def test_multi4_supermax_has_a_number_and_its_bounds(catalog: Catalog) -> None:

@@ -86,7 +86,9 @@ def _changes(
 ) -> Iterator[tuple[str, VllmInputs, str]]:
     used = sorted(cards, key=lambda card: -card.free_bytes)[: inputs.tensor_parallel]
     least = min((card.free_bytes / card.total_bytes for card in used), default=0.0)
-    yield from _less_utilization(inputs, least)
+    if inputs.gpu_memory_utilization > least:
+        yield from _less_utilization(inputs, cards, least, planner, full=full)
+        return
     if not full:
         yield from _less_context(plan, inputs)
     if inputs.max_num_seqs > 1:
@@ -104,13 +106,19 @@ def _changes(
     yield from _more_cards(inputs, cards)
 
 
-def _less_utilization(inputs: VllmInputs, least: float) -> Iterator[tuple[str, VllmInputs, str]]:
-    if inputs.gpu_memory_utilization <= least:
-        return
+def _less_utilization(
+    inputs: VllmInputs, cards: tuple[Card, ...], least: float, planner: Planner, *, full: bool
+) -> Iterator[tuple[str, VllmInputs, str]]:
+    """Yield the share that is free, and where that alone is too little, each further change on top of it."""
     lower = math.floor(least * 100) / 100
-    if lower > 0:
-        other = inputs.changed(gpu_memory_utilization=lower)
-        yield f"GPU_MEMORY_UTILIZATION={lower:.2f}", other, "what other programs hold stays theirs; the pool shrinks"
+    if lower <= 0:
+        return
+    words, other = f"GPU_MEMORY_UTILIZATION={lower:.2f}", inputs.changed(gpu_memory_utilization=lower)
+    yield words, other, "what other programs hold stays theirs; the pool shrinks"
+    plan = planner(other)
+    if plan.verdict is Verdict.NO:
+        for change, further, cost in _changes(plan, other, cards, planner, full=full):
+            yield f"{words} {change}", further, cost
 
 
 def _less_context(plan: FitPlan, inputs: VllmInputs) -> Iterator[tuple[str, VllmInputs, str]]:
