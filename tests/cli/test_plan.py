@@ -96,6 +96,11 @@ def test_settings_change_the_plan(type_: Type) -> None:
     assert tokens("--spec-n", "0") == tokens("--set", "SPEC_N=0")
 
 
+def test_a_speed_is_not_claimed_for_other_settings(type_: Type) -> None:
+    assert json.loads(type_("plan", ULTRA, "--rig", "2x3090", "--json", "--ctx", "8192")[1])["speed"]
+    assert json.loads(type_("plan", ULTRA, "--rig", "2x3090", "--json", "--spec-n", "0")[1])["speed"] is None
+
+
 def test_model_json(type_: Type) -> None:
     code, out, _ = type_("plan", "--model", "qwen3.8-27b", "--rig", "2x3090", "--json")
     assert code == 0
@@ -232,3 +237,20 @@ def test_no_gpu_at_all(type_: Type, tmp_path: Path, rig: str) -> None:
     assert code == 0
     assert "NO" in out
     assert "no GPU" in out
+
+
+def test_a_suggestion_can_be_typed_as_it_stands(type_: Type) -> None:
+    wanted = (ULTRA, "--rig", "2x3090", "--ctx", "262144", "--json")
+    fit = json.loads(type_("plan", *wanted)[1])["fit"]
+    for item in fit["suggestions"]:
+        change = item["change"]
+        if "=" in change:
+            sets = [word for pair in change.split() for word in ("--set", pair)]
+            again = json.loads(type_("plan", *wanted, *sets)[1])["fit"]
+        elif "/" in change:
+            again = json.loads(type_("plan", change, "--rig", "2x3090", "--ctx", "262144", "--json")[1])["fit"]
+        else:
+            continue
+        assert again["verdict"] == item["verdict"], change
+        assert again["largest_context"] == item["largest_context"], change
+    assert any("/" in item["change"] for item in fit["suggestions"])

@@ -89,6 +89,7 @@ def _changes(
     if inputs.gpu_memory_utilization > least:
         yield from _less_utilization(inputs, cards, least, planner, full=full)
         return
+    yield from _even_blocks(inputs)
     if not full:
         yield from _less_context(plan, inputs)
     if inputs.max_num_seqs > 1:
@@ -98,7 +99,6 @@ def _changes(
     if inputs.batched_tokens > SMALLER_BATCH:
         cost = "long prompts are read in smaller steps, so prefill is slower"
         yield f"MAX_NUM_BATCHED_TOKENS={SMALLER_BATCH}", inputs.changed(batched_tokens=SMALLER_BATCH), cost
-    yield from _even_blocks(inputs)
     if VALUE_BYTES.get(inputs.kv_cache_dtype) == 2:
         yield from _smaller_cache(inputs, used)
     if inputs.drafter.depth:
@@ -153,8 +153,10 @@ def _smaller_cache(inputs: VllmInputs, used: list[Card]) -> Iterator[tuple[str, 
         if reads
         else "half the bytes a cached value; attention runs on FlashInfer, which decodes slower than FlashAttention"
     )
-    other = inputs.changed(kv_cache_dtype="fp8_e4m3", attention_backend=inputs.attention_backend if reads else None)
-    yield "KV_CACHE_DTYPE=fp8_e4m3" + ("" if reads or not inputs.attention_backend else " ATTN_BACKEND="), other, cost
+    named = bool(inputs.attention_backend) and not reads
+    backend = "FLASHINFER" if named else inputs.attention_backend
+    other = inputs.changed(kv_cache_dtype="fp8_e4m3", attention_backend=backend)
+    yield "KV_CACHE_DTYPE=fp8_e4m3" + (" ATTN_BACKEND=FLASHINFER" if named else ""), other, cost
 
 
 def _more_cards(inputs: VllmInputs, cards: tuple[Card, ...]) -> Iterator[tuple[str, VllmInputs, str]]:
