@@ -12,6 +12,7 @@ from redline.plan.types import FitPlan, Range, Verdict
 from redline.units import GIB, MIB
 
 WIDTH = 108
+LABEL_WIDTH = 9
 WORDS = {
     Verdict.FIT: "fits",
     Verdict.TIGHT: "fits tightly",
@@ -122,6 +123,7 @@ def _pool_lines(fit: FitPlan) -> Iterator[str]:
 
 def _term_lines(fit: FitPlan) -> Iterator[str]:
     shown = fit.devices[:1] if len({device.terms for device in fit.devices}) == 1 else fit.devices
+    width = max((len(term.name) for device in shown for term in device.terms), default=0)
     for device in shown:
         if len(shown) > 1:
             yield f"  {device.device}"
@@ -131,9 +133,9 @@ def _term_lines(fit: FitPlan) -> Iterator[str]:
                 if term.low_bytes != term.high_bytes
                 else ""
             )
-            yield from _row(term.name[:9], f"{term.best_bytes / GIB:6.2f} GiB{span}   {term.basis}", indent=12)
+            yield from _row(term.name, f"{term.best_bytes / GIB:6.2f} GiB{span}   {term.basis}", width)
         if device.spare_bytes:
-            yield from _row("spare", f"{device.spare_bytes / GIB:6.2f} GiB   the rest of the pool", indent=12)
+            yield from _row("spare", f"{device.spare_bytes / GIB:6.2f} GiB   the rest of the pool", width)
 
 
 def _suggestion_lines(fit: FitPlan) -> Iterator[str]:
@@ -152,7 +154,7 @@ def _basis_lines(fit: FitPlan, catalog: Catalog) -> Iterator[str]:
     words = [f"allocator {fit.rules}"] if fit.rules else []
     if fit.boots:
         near = ", ".join(fit.boots[:3]) + (f" and {len(fit.boots) - 3} more" if len(fit.boots) > 3 else "")
-        words.append(f"overhead fitted from {len(catalog.boots)} recorded boots, nearest: {near}")
+        words.append(f"nearest of {len(catalog.boots)} recorded boots: {near}")
     yield from _row("basis", "; ".join(words))
 
 
@@ -164,8 +166,9 @@ def _range(bounds: Range | None, best: int | None) -> str:
     return f"{best:,} ({bounds.low:,} to {bounds.high:,})"
 
 
-def _row(label: str, text: str, indent: int = 12) -> Iterator[str]:
+def _row(label: str, text: str, label_width: int = LABEL_WIDTH) -> Iterator[str]:
+    indent = 3 + max(label_width, LABEL_WIDTH)
     lines = textwrap.wrap(text, WIDTH - indent, break_long_words=False, break_on_hyphens=False) or [""]
-    yield f"  {label:<9} {lines[0]}".rstrip()
+    yield f"  {label:<{indent - 3}} {lines[0]}".rstrip()
     for line in lines[1:]:
         yield " " * indent + line

@@ -6,6 +6,7 @@ statement of a kind counts, as the last boot does; of the memory of several work
 """
 
 import ast
+import math
 import re
 from typing import Any, Final
 
@@ -49,10 +50,11 @@ def parse_boot_log(text: str) -> BootFacts:
     speculative = speculative if isinstance(speculative, dict) else {}
     usage = _USAGE.findall(text)
     refusal = _last(_NEEDED, text)
-    available = [float(item) for item in _AVAILABLE.findall(text)]
+    available = [number for item in _AVAILABLE.findall(text) if (number := _float(item)) is not None]
+    free = [number for item in usage if (number := _float(item[0])) is not None]
     refused = bool(refusal) or _NO_MEMORY in text or _NOT_ENOUGH_FREE in text
-    if refusal and not available:
-        available = [float(refusal[2])]
+    if refusal and not available and (stated := _float(refusal[2])) is not None:
+        available = [stated]
     context = _last(_CONCURRENCY, text)
     return BootFacts(
         engine="vllm",
@@ -80,7 +82,7 @@ def parse_boot_log(text: str) -> BootFacts:
         activation_bytes=_gib(_float(usage[-1][3])) if usage and usage[-1][3] else None,
         graph_bytes=_gib(_float(usage[-1][4])) if usage and usage[-1][4] else None,
         total_bytes=_gib(_float(usage[-1][1])) if usage else None,
-        free_bytes=_gib(min(float(item[0]) for item in usage)) if usage else None,
+        free_bytes=_gib(min(free)) if free else None,
         gpu_name=_text(_last(_GPU, text)),
         refused=refused,
         needed_bytes=_gib(_float(refusal[1])) if refusal else None,
@@ -132,9 +134,10 @@ def _int(value: Any) -> int | None:
 
 def _float(value: Any) -> float | None:
     try:
-        return float(value) if value not in (None, "") else None
+        number = float(value) if value not in (None, "") else math.nan
     except (TypeError, ValueError):
         return None
+    return number if math.isfinite(number) else None
 
 
 def _gib(value: float | None) -> int | None:

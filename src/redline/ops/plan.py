@@ -4,10 +4,11 @@ Knows where each comes from; the arithmetic is the plan room's, and nothing here
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from redline.catalog.fields import ResolvedTier
 from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog, Evidence, TierKey
 from redline.errors import UsageError
@@ -19,7 +20,7 @@ from redline.plan.inputs import UnknownPlanError, VllmInputs
 from redline.plan.knobs import apply_sets
 from redline.plan.notes import flash_attention_reads_fp8
 from redline.plan.rigfile import read_rig
-from redline.plan.types import FitPlan
+from redline.plan.types import FitPlan, Suggestion, Verdict
 from redline.plan.vllm import unknown_plan
 from redline.plan.weights import WeightBytes
 from redline.rig.detect import detect_rig
@@ -27,6 +28,8 @@ from redline.rig.types import Rig
 from redline.settings import Layers
 
 PIN: Final = "0.33.0"  # the engine version planned for where the catalogue has no vLLM
+MOST_OTHER_TIERS: Final = 3
+SPEED_FIELDS: Final = ("artifact", "drafter", "spec_n", "kv_cache_dtype", "attention_backend", "tensor_parallel")
 SPEED_METRICS: Final = ("decode_narrative", "decode_code")
 
 
@@ -91,7 +94,9 @@ def plan_slug(catalog: Catalog, layers: Layers, slug: str, rig: Rig) -> PlanRepo
     cards = cards_of(catalog, rig)
     speeds = _trade_speeds(catalog, tier.key, cards[0].compute if cards else None)
     fit = plan_tier_in_full(catalog, tier, rig, speeds)
-    return PlanReport(fit=fit, rig=describe_rig(catalog, rig), speed=known_speed(catalog, tier.slug, rig))
+    if fit.verdict in (Verdict.NO, Verdict.UNKNOWN):
+        fit = replace(fit, suggestions=(*fit.suggestions, *_other_tiers(catalog, layers, tier.key, rig)))
+    return PlanReport(fit=fit, rig=describe_rig(catalog, rig), speed=_speed_as_set(catalog, tier, rig))
 
 
 def plan_model(catalog: Catalog, layers: Layers, model: str, rig: Rig) -> ModelPlan:
@@ -107,8 +112,9 @@ def plan_model(catalog: Catalog, layers: Layers, model: str, rig: Rig) -> ModelP
     keys = [key for key in catalog.tiers.values() if key.model == found.id]
     rows = []
     for key in keys:
-        fit = plan_tier(catalog, resolve(catalog, key.slug, layers), rig)
-        rows.append(PlanReport(fit=fit, rig="", speed=known_speed(catalog, key.slug, rig)))
+        tier = resolve(catalog, key.slug, layers)
+        fit = plan_tier(catalog, tier, rig)
+        rows.append(PlanReport(fit=fit, rig="", speed=_speed_as_set(catalog, tier, rig)))
     return ModelPlan(model=found.id, rig=describe_rig(catalog, rig), rows=tuple(rows))
 
 
@@ -151,6 +157,13 @@ def known_speed(catalog: Catalog, slug: str, rig: Rig | None = None) -> KnownSpe
     )
 
 
+def _speed_as_set(catalog: Catalog, tier: ResolvedTier, rig: Rig) -> KnownSpeed | None:
+    """Return the recorded speed of a tier, unless the user changed something that it was measured with."""
+    plain = resolve(catalog, tier.slug, Layers())
+    same = all(getattr(plain, name).value == getattr(tier, name).value for name in SPEED_FIELDS)
+    return known_speed(catalog, tier.slug, rig) if same else None
+
+
 def inputs_of_checkpoint(catalog: Catalog, checkpoint: Checkpoint, gpus: int) -> VllmInputs:
     """Return a checkpoint as plan inputs, over as many of the GPUs as its heads allow."""
     heads = checkpoint.architecture.heads
@@ -190,6 +203,33 @@ def engine_pin(catalog: Catalog) -> str:
     """Return the version of vLLM that tiers use."""
     engine = catalog.engines.get("vllm")
     return engine.pin if engine else PIN
+
+
+def _other_tiers(catalog: Catalog, layers: Layers, key: TierKey, rig: Rig) -> tuple[Suggestion, ...]:
+    """Return the model's tiers that do fit, surest and fastest first, under the same settings of the user."""
+    found: list[tuple[tuple[bool, float], Suggestion]] = []
+    for other in catalog.tiers.values():
+        if other.model != key.model or other.slug == key.slug:
+            continue
+        try:
+            fit = plan_tier(catalog, resolve(catalog, other.slug, layers), rig)
+        except UsageError:
+            continue  # a setting of the user that this tier does not have
+        if fit.verdict not in (Verdict.FIT, Verdict.TIGHT):
+            continue
+        speed = known_speed(catalog, other.slug, rig)
+        cost = f"another tier, {fit.context:,} tokens, {speed.describe() if speed else 'speed not known'}"
+        rank = (fit.verdict is not Verdict.FIT, -max(speed.narrative_tok_s or 0, speed.code_tok_s or 0) if speed else 0)
+        item = Suggestion(
+            change=other.slug,
+            verdict=fit.verdict,
+            cost=cost,
+            context=fit.context,
+            largest_context=fit.largest_context,
+        )
+        found.append((rank, item))
+    found.sort(key=lambda pair: pair[0])
+    return tuple(item for _, item in found[:MOST_OTHER_TIERS])
 
 
 def _nothing_known(catalog: Catalog, name: str) -> VllmInputs:

@@ -21,6 +21,7 @@ from redline.plan.types import BootFacts, FitPlan
 from redline.plan.vllm import estimate_overhead, plan_vllm
 from redline.units import GIB
 
+MAX_GPUS: Final = 64  # a log may say anything
 ROUNDING_BYTES: Final = round(LOG_ROUNDING_GIB * GIB)
 
 
@@ -50,7 +51,7 @@ class BackSolved:
 
 def back_solve(catalog: Catalog, facts: BootFacts, inputs: VllmInputs, card: Card | None) -> BackSolved:
     """Return what a boot implies for inputs of the same settings. Never raises: what is missing is a reason."""
-    cards = (card,) * inputs.tensor_parallel if card else ()
+    cards = (card,) * max(1, min(inputs.tensor_parallel, MAX_GPUS)) if card else ()
     predicted = plan_vllm(catalog, inputs, cards)
     try:
         compute = card.compute if card else None

@@ -4,6 +4,7 @@ Knows architectures and cache types; knows no rig and no verdict. Sources: llama
 src/llama-memory-recurrent.cpp, ggml block_q8_0 and block_q4_0; buffer sizes as llama.cpp itself reports them.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -137,6 +138,6 @@ def measured(catalog: Catalog, where: str, name: str) -> Term:
 
 def _shares(split: Sequence[float], devices: int) -> list[float]:
     given = list(split[:devices])
-    if len(given) != devices or sum(given) <= 0 or min(given) < 0:
+    if len(given) != devices or not 0 < sum(given) < math.inf or min(given) < 0:
         return [1 / devices] * devices
     return [share / sum(given) for share in given]

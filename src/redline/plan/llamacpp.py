@@ -40,9 +40,8 @@ def plan_gguf(catalog: Catalog, tier: ResolvedTier, rig: Rig) -> FitPlan:
 def plan_on_host(catalog: Catalog, tier: ResolvedTier, rig: Rig) -> FitPlan:
     """Return the plan of a llama.cpp tier in host memory."""
     inputs = gguf_inputs(catalog, tier)
-    reason = unknown_reason(inputs.architecture, inputs.cache_type)
-    if reason:
-        return _no_plan(tier, Verdict.UNKNOWN, reason)
+    if refusal := _unplanned(inputs):
+        return _no_plan(tier, *refusal)
     a, context_max = inputs.architecture, catalog.models[tier.key.model].context_max
     artifact = catalog.artifacts[tier.artifact.value]
     prompts = (tier.prompt_cache_mib.value or 0) * MIB
@@ -95,8 +94,8 @@ def plan_on_host(catalog: Catalog, tier: ResolvedTier, rig: Rig) -> FitPlan:
 def plan_on_gpus(catalog: Catalog, tier: ResolvedTier, cards: Sequence[Card], gpus: int) -> FitPlan:
     """Return the plan of a llama.cpp tier that is spread over GPUs by layers."""
     inputs = gguf_inputs(catalog, tier)
-    if reason := unknown_reason(inputs.architecture, inputs.cache_type):
-        return _no_plan(tier, Verdict.UNKNOWN, reason)
+    if refusal := _unplanned(inputs):
+        return _no_plan(tier, *refusal)
     if not inputs.file_bytes:
         return _no_plan(tier, Verdict.UNKNOWN, "the size of its weights is not declared")
     if len(cards) < gpus:
@@ -177,6 +176,14 @@ def _largest(catalog: Catalog, inputs: GgufInputs, cards: Sequence[Card], ceilin
         fits = all(device.need_bytes <= card.free_bytes for device, card in zip(devices, cards, strict=True))
         low, high = (middle, high) if fits else (low, middle - 1)
     return low
+
+
+def _unplanned(inputs: GgufInputs) -> tuple[Verdict, str] | None:
+    """Return why there is nothing to plan: values that nothing can have, or a shape without a formula."""
+    if min(inputs.context, inputs.requests, inputs.batch) < 1:
+        return Verdict.NO, "context, requests and batch must be positive"
+    reason = unknown_reason(inputs.architecture, inputs.cache_type)
+    return (Verdict.UNKNOWN, reason) if reason else None
 
 
 def _split(text: str | None) -> tuple[float, ...]:

@@ -1,6 +1,7 @@
 """A plan as a picture: one bar a device, as text for a terminal and as SVG for a report. Knows plans, no colours of a
 terminal and no screen."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 from xml.sax.saxutils import escape
@@ -84,45 +85,59 @@ def bars(plan: FitPlan, *, cells: int = BAR_CELLS, plain: bool = False) -> tuple
 
 def svg(plan: FitPlan, *, width: int = 720) -> str:
     """Return a self-contained SVG: a title, one bar a device with sizes in GiB, a legend. All text is escaped."""
-    left, bar_height, step, top = 12, 26, 52, 56
-    inner = width - 2 * left
-    height = top + step * max(1, len(plan.devices)) + 40
-    out = [
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-            f'role="img" aria-label="{_attribute(_title(plan))}" font-family="system-ui, sans-serif" font-size="12">'
-        ),
-        "<style>text{fill:#222}@media (prefers-color-scheme: dark){text{fill:#ddd}}</style>",
-        f'<text x="{left}" y="22" font-size="15" font-weight="600">{escape(_title(plan))}</text>',
+    left, step, top = 12, 52, 56
+    body = [
+        line for index, device in enumerate(plan.devices) for line in _bar(index, device, top + index * step, width)
     ]
-    drawn: dict[str, bool] = {}
-    for index, device in enumerate(plan.devices):
-        y = top + index * step
-        parts = segments(device)
-        scale = max(device.total_bytes, sum(part.size_bytes for part in parts)) or 1
-        label = f"{_label(index, device)}, {device.total_bytes / GIB:.1f} GiB"
-        out.append(f'<text x="{left}" y="{y - 6}">{escape(label)}</text>')
-        x = float(left)
-        for part in parts:
-            w = inner * part.size_bytes / scale
-            words = f"{_WORDS[part.kind]} {part.size_bytes / GIB:.2f} GiB"
-            out.append(
-                f'<rect x="{x:.1f}" y="{y}" width="{w:.1f}" height="{bar_height}" fill="{_STYLES[part.kind][2]}">'
-                f"<title>{escape(words)}</title></rect>"
-            )
-            x += w
-            drawn[part.kind] = True
-        budget = left + inner * min(1.0, device.available_bytes / scale)
-        out.append(
-            f'<line x1="{budget:.1f}" y1="{y - 3}" x2="{budget:.1f}" y2="{y + bar_height + 3}" stroke="#c0392b"/>'
+    kinds = dict.fromkeys(part.kind for device in plan.devices for part in segments(device))
+    legend, height = _legend(kinds, left, top + step * max(1, len(plan.devices)), width)
+    head = (
+        f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" '
+        f'aria-label="{_attribute(_title(plan))}" font-family="system-ui, sans-serif" font-size="12"'
+    )
+    return "\n".join(
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" {head}>',
+            "<style>text{fill:#222}@media (prefers-color-scheme: dark){text{fill:#ddd}}</style>",
+            f'<text x="{left}" y="22" font-size="15" font-weight="600">{escape(_title(plan))}</text>',
+            *body,
+            *legend,
+            "</svg>\n",
         )
-    x, y = left, height - 18
-    for kind in drawn:
+    )
+
+
+def _bar(index: int, device: DevicePlan, y: int, width: int, left: int = 12, height: int = 26) -> list[str]:
+    inner = width - 2 * left
+    parts = segments(device)
+    scale = max(device.total_bytes, sum(part.size_bytes for part in parts)) or 1
+    label = f"{_label(index, device)}, {device.total_bytes / GIB:.1f} GiB"
+    out = [f'<text x="{left}" y="{y - 6}">{escape(label)}</text>']
+    x = float(left)
+    for part in parts:
+        w = inner * part.size_bytes / scale
+        words = f"{_WORDS[part.kind]} {part.size_bytes / GIB:.2f} GiB"
+        out.append(
+            f'<rect x="{x:.1f}" y="{y}" width="{w:.1f}" height="{height}" fill="{_STYLES[part.kind][2]}">'
+            f"<title>{escape(words)}</title></rect>"
+        )
+        x += w
+    budget = left + inner * min(1.0, device.available_bytes / scale)
+    out.append(f'<line x1="{budget:.1f}" y1="{y - 3}" x2="{budget:.1f}" y2="{y + height + 3}" stroke="#c0392b"/>')
+    return out
+
+
+def _legend(kinds: Iterable[str], left: int, y: int, width: int) -> tuple[list[str], int]:
+    """Return the legend in as many rows as its words need, and the height that the picture has with it."""
+    out, x = [], left
+    for kind in kinds:
+        needed = 28 + 7 * len(_WORDS[kind])
+        if x > left and x + needed > width - left:
+            x, y = left, y + 20
         out.append(f'<rect x="{x}" y="{y - 10}" width="12" height="12" fill="{_STYLES[kind][2]}"/>')
         out.append(f'<text x="{x + 16}" y="{y}">{escape(_WORDS[kind])}</text>')
-        x += 28 + 7 * len(_WORDS[kind])
-    out.append("</svg>")
-    return "\n".join(out) + "\n"
+        x += needed
+    return out, y + 16
 
 
 def _title(plan: FitPlan) -> str:

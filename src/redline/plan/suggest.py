@@ -28,7 +28,7 @@ def suggest(plan: FitPlan, inputs: VllmInputs, cards: tuple[Card, ...], planner:
 
     For a plan that fits, they are those that would reach the architecture's full context.
     """
-    if plan.verdict is Verdict.UNKNOWN or not cards:
+    if plan.verdict is Verdict.UNKNOWN or not cards or not 0 < inputs.gpu_memory_utilization <= 1:
         return ()
     wanted = inputs
     if plan.verdict is Verdict.FIT and (
@@ -86,7 +86,10 @@ def _changes(
 ) -> Iterator[tuple[str, VllmInputs, str]]:
     used = sorted(cards, key=lambda card: -card.free_bytes)[: inputs.tensor_parallel]
     least = min((card.free_bytes / card.total_bytes for card in used), default=0.0)
-    yield from _less_utilization(inputs, least)
+    if inputs.gpu_memory_utilization > least:
+        yield from _less_utilization(inputs, cards, least, planner, full=full)
+        return
+    yield from _even_blocks(inputs)
     if not full:
         yield from _less_context(plan, inputs)
     if inputs.max_num_seqs > 1:
@@ -96,7 +99,6 @@ def _changes(
     if inputs.batched_tokens > SMALLER_BATCH:
         cost = "long prompts are read in smaller steps, so prefill is slower"
         yield f"MAX_NUM_BATCHED_TOKENS={SMALLER_BATCH}", inputs.changed(batched_tokens=SMALLER_BATCH), cost
-    yield from _even_blocks(inputs)
     if VALUE_BYTES.get(inputs.kv_cache_dtype) == 2:
         yield from _smaller_cache(inputs, used)
     if inputs.drafter.depth:
@@ -104,13 +106,19 @@ def _changes(
     yield from _more_cards(inputs, cards)
 
 
-def _less_utilization(inputs: VllmInputs, least: float) -> Iterator[tuple[str, VllmInputs, str]]:
-    if inputs.gpu_memory_utilization <= least:
-        return
+def _less_utilization(
+    inputs: VllmInputs, cards: tuple[Card, ...], least: float, planner: Planner, *, full: bool
+) -> Iterator[tuple[str, VllmInputs, str]]:
+    """Yield the share that is free, and where that alone is too little, each further change on top of it."""
     lower = math.floor(least * 100) / 100
-    if lower > 0:
-        other = inputs.changed(gpu_memory_utilization=lower)
-        yield f"GPU_MEMORY_UTILIZATION={lower:.2f}", other, "what other programs hold stays theirs; the pool shrinks"
+    if lower <= 0:
+        return
+    words, other = f"GPU_MEMORY_UTILIZATION={lower:.2f}", inputs.changed(gpu_memory_utilization=lower)
+    yield words, other, "what other programs hold stays theirs; the pool shrinks"
+    plan = planner(other)
+    if plan.verdict is Verdict.NO:
+        for change, further, cost in _changes(plan, other, cards, planner, full=full):
+            yield f"{words} {change}", further, cost
 
 
 def _less_context(plan: FitPlan, inputs: VllmInputs) -> Iterator[tuple[str, VllmInputs, str]]:
@@ -145,8 +153,10 @@ def _smaller_cache(inputs: VllmInputs, used: list[Card]) -> Iterator[tuple[str, 
         if reads
         else "half the bytes a cached value; attention runs on FlashInfer, which decodes slower than FlashAttention"
     )
-    other = inputs.changed(kv_cache_dtype="fp8_e4m3", attention_backend=inputs.attention_backend if reads else None)
-    yield "KV_CACHE_DTYPE=fp8_e4m3" + ("" if reads or not inputs.attention_backend else " ATTN_BACKEND="), other, cost
+    named = bool(inputs.attention_backend) and not reads
+    backend = "FLASHINFER" if named else inputs.attention_backend
+    other = inputs.changed(kv_cache_dtype="fp8_e4m3", attention_backend=backend)
+    yield "KV_CACHE_DTYPE=fp8_e4m3" + (" ATTN_BACKEND=FLASHINFER" if named else ""), other, cost
 
 
 def _more_cards(inputs: VllmInputs, cards: tuple[Card, ...]) -> Iterator[tuple[str, VllmInputs, str]]:

@@ -153,7 +153,7 @@ def _patched_reason(inputs: VllmInputs, verdict: Verdict) -> tuple[str, ...]:
     words = {Verdict.NO: "it does not fit", Verdict.TIGHT: "it fits tightly"}.get(verdict, "it fits")
     return (
         (
-            f"its published figure rests on {inputs.patched_allocator}, which is not modelled; "
+            f"its published figure rests on {inputs.patched_allocator}, which plans here do not model; "
             f"with vLLM's own cache groups {words}"
         ),
     )
@@ -306,7 +306,7 @@ def _without_weights(
         ),
     )
     patched = (
-        (f"its published figure rests on {inputs.patched_allocator}, which is not modelled",)
+        (f"its published figure rests on {inputs.patched_allocator}, which plans here do not model",)
         if inputs.patched_allocator
         else ()
     )
