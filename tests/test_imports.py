@@ -35,7 +35,14 @@ def test_help_loads_click_and_nothing_else_heavy() -> None:
     assert "click" in loaded
 
 
-@pytest.mark.parametrize("words", [("tiers", "--all"), ("show", "llamacpp/smollm2-135m-cpu-fast", "--explain")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("tiers", "--all"),
+        ("show", "llamacpp/smollm2-135m-cpu-fast", "--explain"),
+        ("plan", "--model", "qwen3.8-27b", "--rig", "2x3090"),
+    ],
+)
 def test_reading_the_catalogue_loads_no_client_and_no_arrays(words: tuple[str, ...]) -> None:
     assert not modules_after(run_command(*words)) & HEAVY
 

@@ -28,6 +28,7 @@ from redline.catalog.evidence import (
     EvidenceSet,
     Hazard,
 )
+from redline.catalog.memory import Hardware, MemoryLists, MemoryTables
 from redline.catalog.tiers import (
     Alias,
     Choice,
@@ -298,29 +299,13 @@ class EngineSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hardware:
-    """A kind of GPU, or the processor (`compute` None). `visible_gib` is what CUDA shows of the nominal memory."""
-
-    id: str
-    title: str
-    compute: str | None
-    memory_mib: int | None
-    source: str
-    visible_gib: float | None = None
-    nvlink: bool | None = None
-    fp8_matmul: bool | None = None
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogFile:
+class CatalogFile(MemoryLists):
     """What one YAML file may hold; any mixture of these lists."""
 
     models: tuple[Model, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
     drafters: tuple[Drafter, ...] = ()
     engines: tuple[EngineSpec, ...] = ()
-    hardware: tuple[Hardware, ...] = ()
     topologies: tuple[Topology, ...] = ()
     ladders: tuple[Ladder, ...] = ()
     rules: tuple[Rule, ...] = ()
@@ -331,14 +316,13 @@ class CatalogFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Catalog:
+class Catalog(MemoryTables):
     """Every fact, by id, after all checks between them have passed. `evidence` holds the rows of all sets too."""
 
     models: Mapping[str, Model]
     artifacts: Mapping[str, Artifact]
     drafters: Mapping[str, Drafter]
     engines: Mapping[str, EngineSpec]
-    hardware: Mapping[str, Hardware]
     topologies: Mapping[str, Topology]
     rules: tuple[Rule, ...]
     aliases: Mapping[str, Alias]

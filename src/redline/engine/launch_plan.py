@@ -21,18 +21,26 @@ class Mount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
-    """When a server counts as ready: its health path answers, its model is listed, and it makes one token."""
+    """When a server counts as ready: its health path answers, its model is listed, and it makes one token.
+
+    `silence_s` is how long it may neither say nor do anything on the way there before it counts as hung.
+    """
 
     health_path: str = "/health"
     model: str = ""
     timeout_s: float = 600.0
+    silence_s: float = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopPolicy:
-    """How a process is ended: SIGTERM to its group, then SIGKILL after the grace period."""
+    """How an engine is ended: wait for requests in flight, SIGTERM to its first process, SIGKILL to what is left.
+
+    `drain_s` bounds the wait for requests, `grace_s` the one for the processes.
+    """
 
     grace_s: float = 10.0
+    drain_s: float = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +89,9 @@ class Container:
 class LaunchPlan:
     """One engine process to be. In a container, `argv` is what runs inside; `host` and `port` are this machine's.
 
-    `secret_aliases` maps the engine's own name of a secret to redline's, where they differ.
+    `secret_aliases` maps the engine's own name of a secret to redline's, where they differ. `gpus` are the indices it
+    takes, None where nobody said. `boot_markers` are what an engine prints once in each life: seen again, it was
+    started again.
     """
 
     slug: str
@@ -97,6 +107,8 @@ class LaunchPlan:
     secret_aliases: Mapping[str, str] = field(default_factory=dict)
     container: Container | None = None
     mounts: tuple[Mount, ...] = ()
+    gpus: tuple[int, ...] | None = None
+    boot_markers: tuple[str, ...] = ()
     readiness: Readiness = field(default_factory=Readiness)
     stop: StopPolicy = field(default_factory=StopPolicy)
     stages: tuple[StagePattern, ...] = ()
@@ -119,6 +131,8 @@ def launch_plan_from_dict(data: Mapping[str, Any]) -> LaunchPlan:
         "argv": tuple(data["argv"]),
         "secret_env": tuple(data["secret_env"]),
         "mounts": tuple(Mount(**mount) for mount in data["mounts"]),
+        "gpus": None if data.get("gpus") is None else tuple(data["gpus"]),
+        "boot_markers": tuple(data.get("boot_markers", ())),
         "container": _container(data.get("container")),
         "readiness": Readiness(**data["readiness"]),
         "stop": StopPolicy(**data["stop"]),

@@ -1,4 +1,4 @@
-"""llama.cpp: which of its forms serves a tier; and its counters. Stages and faults are data."""
+"""llama.cpp: which of its forms serves a tier; its counters. The stages and faults its log shows are data."""
 
 from pathlib import Path
 from typing import Final

@@ -6,6 +6,7 @@ from pathlib import Path
 from redline.catalog.fields import ResolvedTier
 from redline.catalog.types import Catalog
 from redline.engine.launch_plan import LaunchPlan, Readiness, StopPolicy
+from redline.engine.signatures import boot_markers_of
 from redline.engine.stages import stages_of
 from redline.rig.types import Rig
 
@@ -57,4 +58,5 @@ def embedded_plan(catalog: Catalog, tier: ResolvedTier, rig: Rig, models_dir: Pa
         readiness=Readiness(model=tier.served_name.value, timeout_s=300),
         stop=StopPolicy(grace_s=5),
         stages=stages_of("llamacpp"),
+        boot_markers=boot_markers_of("llamacpp"),
     )

@@ -94,3 +94,8 @@ def _signature(item: dict[str, Any]) -> Signature:
     remedies = tuple(tuple(entry) if isinstance(entry, list) else (entry,) for entry in item["remedies"])
     pattern = re.compile(item["pattern"]) if "pattern" in item else None
     return Signature(**{**item, "remedies": remedies, "pattern": pattern, "kind": SignatureKind(item["kind"])})
+
+
+def boot_markers_of(engine: str) -> tuple[str, ...]:
+    """Return the texts of which an engine prints each at most once in a life."""
+    return tuple(marker.text for marker in signature_book().new_boot if marker.engine == engine)

@@ -1,4 +1,4 @@
-"""vLLM: a tier into `vllm serve`, native or in its container; its counters.
+"""vLLM: a tier into `vllm serve`, native or in its container; its counters. Its stages and faults are data.
 
 A flag is given only where the version is known to take it. Everything vLLM would choose by itself and the tier does
 not settle is left out.
@@ -15,6 +15,7 @@ from redline.engine.counters import Counters, parse_prometheus
 from redline.engine.interconnect import allocator_settings, interconnect
 from redline.engine.launch_plan import Container, LaunchPlan, Mount, Readiness, StagePattern, StopPolicy
 from redline.engine.protocol import Form
+from redline.engine.signatures import boot_markers_of
 from redline.engine.stages import stages_of
 from redline.errors import UsageError
 from redline.rig.types import Rig
@@ -87,7 +88,8 @@ class Vllm:
             mounts=(Mount(source=str(models_dir), target=CONTAINER_MODELS),) if inside else (),
             readiness=Readiness(model=tier.served_name.value, timeout_s=1800),
             stop=StopPolicy(grace_s=SHUTDOWN_S + 15),
-            stages=self.stages,
+            stages=stages_of(self.id, version.version),
+            boot_markers=boot_markers_of(self.id),
         )
 
     def parse_counters(self, text: str) -> Counters:

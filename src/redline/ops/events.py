@@ -8,8 +8,8 @@ from redline.catalog.fields import ResolvedTier
 from redline.catalog.types import Artifact
 from redline.checks.check import CheckResult
 from redline.guard.finding import Finding
-from redline.launch.server import Stopped
-from redline.launch.state import ServerRecord
+from redline.launch.stop import Stopped
+from redline.ops.server_events import ServerEvent
 from redline.plan.types import FitPlan
 from redline.rig.types import Rig
 
@@ -37,38 +37,6 @@ class Planned:
 
     fit: FitPlan
     findings: tuple[Finding, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlreadyRunning:
-    """The tier is served already, in the same form."""
-
-    server: ServerRecord
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replacing:
-    """A server is in the way and will be stopped, now that the new one has been checked."""
-
-    server: ServerRecord
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateChanged:
-    """A server moved on; `seconds` since it was created, `text` from its history."""
-
-    server: ServerRecord
-    state: str
-    text: str
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
-    """A server is ready, `seconds` after it was created."""
-
-    server: ServerRecord
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,14 +81,20 @@ class RunSaved:
     exit_code: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageProgress:
+    """A container image is being fetched; docker's own line."""
+
+    image: str
+    line: str
+
+
 Event = (
     Began
     | FilesReady
+    | ImageProgress
     | Planned
-    | AlreadyRunning
-    | Replacing
-    | StateChanged
-    | Started
+    | ServerEvent
     | CheckDone
     | ChecksDone
     | SampleDone

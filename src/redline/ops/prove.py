@@ -10,8 +10,8 @@ from redline.catalog.explain import served_model
 from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog, Model
 from redline.launch.state import ServerState
+from redline.ops.launching import CONDITIONS_FILE
 from redline.ops.servers import pick_server, target_of, wait_ready
-from redline.ops.up import CONDITIONS_FILE
 from redline.probe.client import Client
 from redline.probe.target import Secret, Target
 from redline.record.files import read_json

@@ -11,7 +11,7 @@ from redline.errors import MissingError
 from redline.launch.outcome import stage_times
 from redline.launch.server import running_servers
 from redline.launch.state import ServerRecord, ServerState, list_servers, read_history
-from redline.ops.servers import failure_of
+from redline.ops.boot_record import failure_of
 from redline.record.codec import from_json, jsonable
 from redline.record.disclose import disclose
 from redline.record.identity import find_identity
