@@ -37,6 +37,7 @@ from redline.ops.events import (
     RunSaved,
     Started,
 )
+from redline.ops.facts import server_facts
 from redline.ops.servers import BUSY, lock_path, target_of, wait_ready
 from redline.ops.stream import deferred_signals, follow_callback
 from redline.ops.verify import verdict_of, verify
@@ -232,9 +233,11 @@ def _prove(
     run.append(ServerStarted(server_id=record.server_id, ready_s=ready_s, memory_bytes=resident_bytes(record)))
     yield Started(server=record, seconds=ready_s)
     target = target_of(record, settings)
-    model = catalog.models[prepared.tier.key.model]
+    tier, folder = prepared.tier, settings.servers_dir / record.server_id
+    model = catalog.models[tier.key.model]
+    facts = server_facts(record, folder, model, drafter=tier.drafter.value, depth=tier.spec_n.value)
     code = ExitCode.DONE
-    for event in verify(target, model, run, drafting=prepared.tier.spec_n.value > 0):
+    for event in verify(target, facts, run):
         if isinstance(event, ChecksDone):
             code = verdict_of(event.results)
         yield event
