@@ -35,7 +35,7 @@ def chat_request(
         max_tokens=max_tokens + (THINKING_TOKENS if always and not thinking else 0),
         temperature=temperature,
         seed=context.seed,
-        extra=(*thinking_fields(context, thinking), *extra.items()),
+        extra=(*thinking_fields(context, on=thinking), *extra.items()),
     )
 
 
@@ -46,7 +46,7 @@ def case_request(context: CheckContext, case: ChatCase, max_tokens: int) -> Chat
     return chat_request(context, list(case.messages), limit, temperature=case.temperature, **extra)
 
 
-def thinking_fields(context: CheckContext, on: bool) -> tuple[tuple[str, Any], ...]:
+def thinking_fields(context: CheckContext, *, on: bool) -> tuple[tuple[str, Any], ...]:
     """Return the fields that turn thinking on or off; none where the model is known not to think."""
     model = context.model
     if model is not None and not model.capabilities.thinking.offered:

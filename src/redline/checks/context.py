@@ -238,8 +238,9 @@ class DecodeAtDepth(BaseCheck):
         asked = ("Write a long story that begins in this place.", "Describe at length what could happen next.")
         shallow, deep = await self._rates(context, "", asked), await self._rates(context, haystack.text, asked)
         if isinstance(shallow, str) or isinstance(deep, str):
+            # An error at depth is the ladder's to judge; here it only means that there is no rate.
             broken = deep if isinstance(deep, str) else shallow
-            return self.result(CheckStatus.FAIL, str(broken))
+            return self.result(CheckStatus.INCONCLUSIVE, f"no rate: {broken}")
         if not shallow or not deep:
             return self.result(CheckStatus.INCONCLUSIVE, "the answers were too short for a rate")
         share = max(deep) / max(shallow)

@@ -27,6 +27,7 @@ class Messages(BaseCheck):
             "max_tokens": _TOKENS,
             "temperature": 0.0,
             "messages": [{"role": "user", "content": "What is the capital city of France?"}],
+            "thinking": {"type": "disabled"},
         }
         whole = await context.client.post(_PATH, body, timeout_s=60 * context.patience)
         if whole.status in (404, 405, 501):
@@ -47,8 +48,8 @@ def _wrong_message(data: Any) -> str | None:
     if not isinstance(data, dict) or data.get("type") != "message" or data.get("role") != "assistant":
         return "the answer is no message of an assistant"
     blocks = data.get("content")
-    texts = [block.get("text", "") for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
-    if not any(str(text).strip() for text in texts):
+    said = [_said(block) for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+    if not "".join(said).strip():
         return "the message holds no text"
     if data.get("stop_reason") not in _ENDS:
         return f"stop_reason is {data.get('stop_reason')!r}"
@@ -56,6 +57,11 @@ def _wrong_message(data: Any) -> str | None:
     if not all(isinstance(usage.get(name), int) and usage[name] > 0 for name in ("input_tokens", "output_tokens")):
         return "the message does not count its tokens"
     return None
+
+
+def _said(block: dict[str, Any]) -> str:
+    """Return the words of a block or a delta; a model that cannot be kept from thinking may say nothing else."""
+    return f"{block.get('text') or ''}{block.get('thinking') or ''}"
 
 
 def _wrong_stream(text: str) -> str | None:
@@ -71,7 +77,7 @@ def _wrong_stream(text: str) -> str | None:
         opened = before in ("content_block_start", "content_block_delta")
         if (after == "content_block_delta" and not opened) or (after == "content_block_start" and opened):
             return f"{after} follows {before}"
-    said = "".join(str((event.get("delta") or {}).get("text", "")) for event in events)
+    said = "".join(_said(event.get("delta") or {}) for event in events)
     if not said.strip():
         return "no text in its deltas"
     reasons = [

@@ -20,7 +20,7 @@ _SCHEMA: Final[dict[str, Any]] = {
 _ESSAY_TOKENS: Final = 500
 # Fewer tokens than this are too few words to judge (measures.MIN_WORDS, MIN_CHARACTERS).
 _LEAST_TOKENS: Final = 100
-_SUBJECTS: Final = ("a harbour town", "a long train journey", "an old library", "a mountain village", "a market square")
+SUBJECTS: Final = ("a harbour town", "a long train journey", "an old library", "a mountain village", "a market square")
 
 
 class JsonOutput(BaseCheck):
@@ -47,6 +47,11 @@ class JsonOutput(BaseCheck):
         return self.result(CheckStatus.PASS, "an object of exactly the asked shape", evidence=exchange.content)
 
 
+def essay(subject: str) -> str:
+    """Return the request for a text that is long enough to fall apart."""
+    return f"Write an essay of 350 words about {subject}."
+
+
 def _of_schema(value: Any) -> bool:
     if not isinstance(value, dict) or set(value) != {"animal", "legs"}:
         return False
@@ -69,9 +74,8 @@ class Degeneration(BaseCheck):
             return self.skip(
                 SkipReason.NOT_OFFERED, f"this model repeats itself after {known.tokens} tokens: {known.why}"
             )
-        subject = _SUBJECTS[context.seed % len(_SUBJECTS)]
-        request = chat_request(context, f"Write an essay of 350 words about {subject}.", tokens)
-        exchange = await put(context, request, timeout_s=240)
+        subject = SUBJECTS[context.seed % len(SUBJECTS)]
+        exchange = await put(context, chat_request(context, essay(subject), tokens), timeout_s=240)
         if broken := trouble(exchange):
             return self.result(CheckStatus.FAIL, broken)
         judged = judge_text(exchange.content or exchange.reasoning)

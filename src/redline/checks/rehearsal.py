@@ -5,20 +5,58 @@ For the confusion table and its test. A scenario that is healthy must fail nothi
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import yaml
 
 from redline.catalog.load import load_catalog
 from redline.catalog.types import Capabilities, Model, Offer
 from redline.checks.check import Check, CheckContext, CheckResult, LogRule, Observed, run_checks
+from redline.checks.suites import Suite, all_checks, suite_checks
 from redline.fake.scenario import Scenario, load_scenario
 from redline.fake.spawn import FakeProcess, fake_engine
 from redline.probe.client import Client
 from redline.probe.target import Target
 
+_DATA: Final = Path(__file__).parent / "data" / "rehearsal.yaml"
+# Texts that a log of vLLM or llama.cpp holds once it serves, and one that no working server writes.
+LOG_RULES: Final = (LogRule("CUDA out of memory", wanted=False, meaning="the device is full"),)
 # The fake engine's id; its model can do everything unless the scenario says otherwise.
 MODEL_ID: Final = "redline-fake"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A scenario's part in the confusion table; `data/rehearsal.yaml` says what each field means."""
+
+    scenario: str
+    checks: tuple[str, ...] = ()
+    suites: tuple[str, ...] = ()
+    caught_by: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    patience: float = 1.0
+    beyond: str = ""
+
+    def chosen(self) -> tuple[Check, ...]:
+        """Return the checks of the fast test: reach.models, then the named ones in the order of the file."""
+        known = all_checks()
+        whole = [check for suite in self.suites for check in suite_checks(Suite(suite))]
+        named = [known[name] for name in ("reach.models", *self.checks)]
+        return tuple(whole or named)
+
+
+@lru_cache(maxsize=1)
+def load_parts() -> tuple[Part, ...]:
+    """Return every scenario's part, in the order of the file."""
+    rows: list[dict[str, Any]] = yaml.safe_load(_DATA.read_text(encoding="utf-8"))
+    return tuple(Part(**{name: _frozen(value) for name, value in row.items()}) for row in rows)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def fake_model(scenario: Scenario) -> Model:
@@ -47,8 +85,8 @@ def rehearse(
     *,
     dialect: str = "",
     settings: Sequence[str] = (),
-    patience: float = 0.05,
-    log_rules: tuple[LogRule, ...] = (),
+    patience: float = 1.0,
+    log_rules: tuple[LogRule, ...] = LOG_RULES,
 ) -> list[CheckResult]:
     """Start a scenario, run checks against it, and return their results.
 

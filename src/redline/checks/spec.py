@@ -21,8 +21,9 @@ from redline.workload.prompts import PromptClass, prompts
 
 _DATA: Final = Path(__file__).parent / "data" / "drafting.yaml"
 _TOKENS: Final = 80
-_LONG_TOKENS: Final = 450
+_LONG_TOKENS: Final = 600
 _LONG_TURNS: Final = 8
+_LONG_COUNT: Final = 400
 # Fewer drafted steps than this say nothing about a share.
 _FEWEST_DRAFTS: Final = 8
 # How much of the early gain must be left late. A drafter that dies loses all of it, a change of subject perhaps half.
@@ -143,7 +144,7 @@ class DraftEndurance(_DraftingCheck):
             return refusal
         parts: list[Acceptance] = []
         for turn in range(_LONG_TURNS):
-            work = await measure_drafting(context, counting(context.seed + 13 * turn, 150), _LONG_TOKENS)
+            work = await measure_drafting(context, counting(context.seed + 13 * turn, _LONG_COUNT), _LONG_TOKENS)
             if work.broken:
                 return self.result(CheckStatus.FAIL, f"request {turn + 1}: {work.broken}")
             if work.found is not None and work.found.drafts:

@@ -75,12 +75,17 @@ def suite_checks(suite: Suite) -> tuple[Check, ...]:
                 IdeShape(),
                 AgentHistory(),
                 LongReasoning(),
-                DecodeAtDepth(),
                 ToolPrefill(),
                 ContextLadder(),
+                DecodeAtDepth(),
                 ContextCeiling(),
                 ContextRecall(),
             )
+
+
+def all_checks() -> dict[str, Check]:
+    """Return every check of every suite by its id."""
+    return {check.id: check for suite in Suite for check in suite_checks(suite)}
 
 
 def estimate(checks: Sequence[Check], model: Model | None) -> Estimate:
