@@ -62,7 +62,18 @@ async def put(context: CheckContext, request: ChatRequest, timeout_s: float = TI
     seen.completion_tokens += exchange.usage.completion_tokens or 0
     timed_out = exchange.error is not None and exchange.error.kind is ErrorKind.TIMEOUT
     seen.silent = exchange.error.message if timed_out and exchange.error else ""
+    seen.fault = _transport_fault(exchange)
     return exchange
+
+
+def _transport_fault(exchange: Exchange) -> str:
+    """Return the class of a fault that has nothing to do with what was asked; a death without a word is none yet."""
+    kind = exchange.error.kind if exchange.error else None
+    if kind is ErrorKind.SERVER:
+        return "error with status 200"
+    if kind is ErrorKind.TIMEOUT:
+        return "endless or hanging stream" if exchange.chunks else "hang"
+    return "truncated stream" if kind is ErrorKind.TRUNCATED and exchange.chunks else ""
 
 
 def trouble(exchange: Exchange) -> str | None:

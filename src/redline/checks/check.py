@@ -68,6 +68,7 @@ class Observed:
     thinking: ThinkingPolicy = ThinkingPolicy.UNKNOWN
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    fault: str = ""  # a fault of the transport that the last request met, whatever it asked
     silent: str = ""  # how the last request that got no usable answer ended; empty when it was answered
     recalls: list[tuple[int, str]] = field(default_factory=list)  # depth in tokens, and what the answer was worth
 
@@ -191,7 +192,7 @@ async def run_checks(checks: Sequence[Check], context: CheckContext) -> AsyncIte
         if refusal is not None:
             yield _blank(check, CheckStatus.SKIP, refusal, SkipReason.NOT_OFFERED)
             continue
-        context.seen.silent = ""
+        context.seen.silent = context.seen.fault = ""
         result = await _timed(check, context)
         yield result
         if check.essential and result.status is CheckStatus.FAIL:
@@ -234,6 +235,8 @@ async def _timed(check: Check, context: CheckContext) -> CheckResult:
         # Nobody knows whether this model has that ability, so its absence proves nothing.
         words = f"{result.message}; whether this model offers {check.requires[0]} is not known"
         result = replace(result, status=CheckStatus.INCONCLUSIVE, message=words)
+    if result.status is CheckStatus.FAIL and context.seen.fault:
+        result = replace(result, failure_class=context.seen.fault)
     return replace(result, duration_s=(time.monotonic_ns() - started) / NS_PER_S)
 
 
