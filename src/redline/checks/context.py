@@ -205,7 +205,8 @@ class ContextRecall(BaseCheck):
         if reach is not None:
             told = [(depth, word) for depth, word in told if depth <= reach.tokens]
             if not told:
-                words = f"this model finds codes again up to {reach.tokens} tokens: {reach.why}"
+                depth = f"up to {reach.tokens} tokens" if reach.tokens else "at no depth"
+                words = f"this model finds codes again {depth}: {reach.why}"
                 return self.skip(SkipReason.NOT_OFFERED, words)
         if not told:
             return self.skip(SkipReason.UNMET, "no rung was answered")
@@ -215,8 +216,8 @@ class ContextRecall(BaseCheck):
         missed = [(depth, word) for depth, word in told if word is not Recall.RECALLED]
         if not missed:
             return self.result(CheckStatus.PASS, f"{words}, the deepest at {max(found)} tokens", metrics=metrics)
-        depth, why = min(missed)
-        words = f"{words}; missed from {depth} tokens on: {why.value}"
+        first, why = min(missed)
+        words = f"{words}; missed from {first} tokens on: {why.value}"
         wrong = any(word is Recall.WRONG for _, word in missed)
         # Without a known reach, or with answers that a budget or a refusal ended, nothing is proved.
         status = CheckStatus.FAIL if wrong and context.model is not None else CheckStatus.INCONCLUSIVE
