@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from redline.catalog.types import Model
-from redline.errors import RedlineError
+from redline.errors import InconclusiveError, RedlineError
 from redline.probe.client import Client
 from redline.probe.exchange import ChatRequest, ErrorKind
 from redline.record.event import payload
@@ -229,8 +229,13 @@ async def _timed(check: Check, context: CheckContext) -> CheckResult:
     started = time.monotonic_ns()
     try:
         result = await check.run(context)
+    except InconclusiveError as error:
+        result = _blank(check, CheckStatus.INCONCLUSIVE, error.message, None)
     except RedlineError as error:
         result = _blank(check, CheckStatus.FAIL, error.message, None)
+    except Exception as error:
+        words = f"redline's own fault: {type(error).__name__}: {error}"
+        result = _blank(check, CheckStatus.ERROR, words, None)
     if result.status is CheckStatus.FAIL and check.requires and context.model is None:
         # Nobody knows whether this model has that ability, so its absence proves nothing.
         words = f"{result.message}; whether this model offers {check.requires[0]} is not known"

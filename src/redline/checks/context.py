@@ -81,7 +81,7 @@ async def climb(context: CheckContext, seed: str, target: int, positions: tuple[
     """Fill a prompt to `target` tokens and ask for each of its needles, one question a request.
 
     Raises:
-        EndpointError: the server does not count tokens. ValueError: no text comes near the target.
+        InconclusiveError: the server does not count tokens, or no text comes near the target.
     """
     haystack, _ = await fit_haystack(context, seed, target, positions)
     before = await context.client.counters()

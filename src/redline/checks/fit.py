@@ -7,7 +7,7 @@ request for one token tells the size of its prompt. Knows no check.
 from typing import Any, Final
 
 from redline.checks.check import CheckContext
-from redline.errors import EndpointError
+from redline.errors import EndpointError, InconclusiveError
 from redline.probe.client import Client
 from redline.probe.exchange import ChatRequest
 from redline.workload.fit import FittedText, fit_text_async
@@ -24,7 +24,7 @@ async def count_tokens(client: Client, text: str) -> int:
     (tools/server/README.md); each ignores the other's.
 
     Raises:
-        EndpointError: the server neither tokenizes nor tells the size of a prompt.
+        InconclusiveError: the server neither tokenizes nor tells the size of a prompt.
     """
     body = {"model": client.target.model, "prompt": text, "content": text, "add_special_tokens": False}
     reply = await client.post("/tokenize", body)
@@ -38,7 +38,7 @@ async def count_tokens(client: Client, text: str) -> int:
     exchange = await client.chat(request)
     if exchange.usage.prompt_tokens is None:
         why = exchange.error.message if exchange.error else "no usage in its answer"
-        raise EndpointError(f"{client.target.url} does not say how many tokens a text has: {why}.")
+        raise InconclusiveError(f"{client.target.url} does not say how many tokens a text has: {why}.")
     return exchange.usage.prompt_tokens
 
 
@@ -70,13 +70,17 @@ async def fit_haystack(
     """Return a text with needles that fills a prompt of `target_tokens` with its template and question.
 
     Raises:
-        EndpointError: the server does not count. ValueError: no such text comes near.
+        InconclusiveError: the server does not count, or no such text comes near the target.
     """
 
     async def count(text: str) -> int:
         return await count_tokens(context.client, text)
 
-    fitted = await fit_text_async(
-        lambda words: build_haystack(seed, words, positions).text, count, target_tokens - OVERHEAD_TOKENS, 0.02
-    )
+    def build(words: int) -> str:
+        return build_haystack(seed, words, positions).text
+
+    try:
+        fitted = await fit_text_async(build, count, target_tokens - OVERHEAD_TOKENS, 0.02)
+    except ValueError as error:
+        raise InconclusiveError(str(error)) from None
     return build_haystack(seed, fitted.words, positions), fitted
