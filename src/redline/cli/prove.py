@@ -28,15 +28,25 @@ def target_options(function: F) -> F:
 
 @click.command()
 @target_options
-@click.option("--suite", type=click.Choice(["smoke"]), default="smoke", show_default=True)
+@click.option(
+    "--suite",
+    type=click.Choice(["smoke", "full", "stress"]),
+    default="smoke",
+    show_default=True,
+    help="smoke: seconds. full: every function. stress: the edges and the whole context, minutes.",
+)
+@click.option("--needles", type=click.IntRange(1, 3), default=1, help="Positions asked a rung of the context: 1 or 3.")
 @json_option
-def verify(name: str | None, url: str | None, model: str | None, suite: str, *, as_json: bool) -> int:
+def verify(name: str | None, url: str | None, model: str | None, suite: str, needles: int, *, as_json: bool) -> int:
     """Check that a server does what it should. Ends with 1 when a check fails, 3 when one could not be asked."""
+    import secrets
+
     from redline.catalog.load import load_catalog
+    from redline.checks.suites import Suite
     from redline.cli.up_view import UpView
     from redline.ops.events import ChecksDone
     from redline.ops.prove import find_subject, recorded
-    from redline.ops.verify import verdict_of
+    from redline.ops.verify import suite_estimate, verdict_of
     from redline.ops.verify import verify as run_verify
     from redline.record.codec import jsonable
 
@@ -44,10 +54,16 @@ def verify(name: str | None, url: str | None, model: str | None, suite: str, *, 
     subject = find_subject(load_catalog(settings.user_catalog_dir), settings, name, url, model)
     code = ExitCode.INCONCLUSIVE
     results: tuple[Any, ...] = ()
-    with Screen(quiet=as_json) as screen, recorded(settings, subject, "verify", {}) as run:
+    chosen, facts = Suite(suite), subject.facts
+    # A new seed a run: prompts that a server has seen are remembered by its cache and its drafter.
+    seed = 1 + secrets.randbelow(10_000)
+    with Screen(quiet=as_json) as screen, recorded(settings, subject, "verify", {"checks": seed}) as run:
         screen.text(f"{suite} suite on {subject.target.slug or subject.target.url}")
+        if chosen is not Suite.STRESS:
+            most = suite_estimate(chosen, facts.model)
+            screen.text(f"at most {most.output_tokens:,} output and {most.prompt_tokens:,} prompt tokens")
         view = UpView(screen)
-        for event in run_verify(subject.target, subject.model, run, drafting=subject.drafting):
+        for event in run_verify(subject.target, facts, run, suite=chosen, seed=seed, needles=needles):
             if isinstance(event, ChecksDone):
                 code, results = verdict_of(event.results), event.results
                 _list_passed(screen, event.results)

@@ -27,6 +27,7 @@ from redline.ops.bench import bench_quick
 from redline.ops.boot_record import failure_of, watched
 from redline.ops.conflicts import Holding
 from redline.ops.events import Began, ChecksDone, Event, FilesReady, ImageProgress, Planned, RunSaved
+from redline.ops.facts import server_facts
 from redline.ops.launching import Switch, prepare_folder, switch
 from redline.ops.prepare import Prepared, UpRequest, memory_after_stops, plan_at_home, prepare, same_server
 from redline.ops.server_events import AlreadyRunning, Started
@@ -176,9 +177,11 @@ def _prove(
     run.append(ServerStarted(server_id=record.server_id, ready_s=ready_s, memory_bytes=held, stages=stages))
     yield Started(server=record, seconds=ready_s)
     target = target_of(record, settings)
-    model = served_model(catalog, prepared.tier)
+    tier = prepared.tier
+    model = served_model(catalog, tier)
+    facts = server_facts(record, folder, model, drafter=tier.drafter.value, depth=tier.spec_n.value)
     code = ExitCode.DONE
-    for event in watched(record, "verify", run, verify(target, model, run, drafting=prepared.tier.spec_n.value > 0)):
+    for event in watched(record, "verify", run, verify(target, facts, run)):
         if isinstance(event, ChecksDone):
             code = verdict_of(event.results)
         yield event

@@ -1,20 +1,37 @@
 """What redline asks of a server: measured chats over its own protocol, everything else over httpx2."""
 
 import json
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 import httpx2
 
 from redline.engine.counters import Counters
-from redline.engine.registry import get_engine
-from redline.errors import EndpointError, UsageError
+from redline.engine.metrics import read_counters
+from redline.errors import EndpointError
 from redline.probe.exchange import ChatRequest, Exchange
 from redline.probe.parse import read_exchange
 from redline.probe.target import Target
 from redline.probe.wire import exchange_bytes
 
 _CONTROL_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to a POST that is not measured. `status` is None when none came; `text` then says why."""
+
+    status: int | None
+    text: str
+
+    @property
+    def data(self) -> Any:
+        """The text as JSON, None where it is none."""
+        try:
+            return json.loads(self.text)
+        except ValueError:
+            return None
 
 
 class Client:
@@ -56,6 +73,16 @@ class Client:
                 next_step="Is this the address of an OpenAI-compatible server?",
             ) from None
 
+    async def post(self, path: str, body: dict[str, Any], *, timeout_s: float = 60.0) -> Reply:
+        """POST a JSON body and return whatever came back. Never raises for what the server does."""
+        try:
+            response = await self._http.post(path, json=body, timeout=timeout_s)
+        except httpx2.TimeoutException:
+            return Reply(None, f"no answer within {timeout_s:g} s")
+        except httpx2.HTTPError as error:
+            return Reply(None, str(error) or type(error).__name__)
+        return Reply(response.status_code, response.text)
+
     async def model_ids(self) -> tuple[str, ...]:
         """Return the ids that the server lists.
 
@@ -79,14 +106,14 @@ class Client:
             return False
 
     async def counters(self) -> Counters | None:
-        """Return the engine's counters, or None where it offers none or the engine is not known."""
-        if self.target.engine is None:
-            return None
+        """Return the engine's counters, or None where it offers none that redline knows.
+
+        The names of the samples say whose they are, so an endpoint whose engine nobody named is read as well.
+        """
         try:
-            engine = get_engine(self.target.engine)
             response = await self._http.get("/metrics")
-            return engine.parse_counters(response.text) if response.status_code == 200 else None
-        except (httpx2.HTTPError, UsageError, ValueError):
+            return read_counters(response.text) if response.status_code == 200 else None
+        except (httpx2.HTTPError, ValueError):
             return None
 
     async def _get(self, path: str) -> httpx2.Response:
