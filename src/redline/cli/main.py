@@ -29,6 +29,8 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "get": ("redline.cli.catalog", "get", "Fetch and verify the files of a tier."),
     "verify": ("redline.cli.prove", "verify", "Check that a server does what it should."),
     "bench": ("redline.cli.prove", "bench", "Measure a server, with intervals."),
+    "soak": ("redline.cli.soak", "soak", "Talk to a server for long and watch what changes."),
+    "ramp": ("redline.cli.ramp", "ramp", "Play an agent at work: is the growing conversation reused?"),
     "runs": ("redline.cli.prove", "runs", "List what was done and measured."),
     "fake-engine": (
         "redline.cli.fake_engine",

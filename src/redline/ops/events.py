@@ -7,6 +7,9 @@ from redline.bench.quick import BenchSample, ClassSummary
 from redline.catalog.fields import ResolvedTier
 from redline.catalog.types import Artifact
 from redline.checks.check import CheckResult
+from redline.checks.ramp import RampSummary, RampTurn
+from redline.checks.soak import SoakTurn
+from redline.checks.soak_verdict import SoakSummary
 from redline.guard.finding import Finding
 from redline.launch.server import Stopped
 from redline.launch.state import ServerRecord
@@ -105,6 +108,38 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnDone:
+    """A turn of a soak was answered, the `number`-th; `total` is None where the clock decides."""
+
+    turn: SoakTurn
+    number: int
+    total: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoakDone:
+    """A soak is over."""
+
+    summary: SoakSummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RampTurnDone:
+    """A turn of a ramp was answered, the `number`-th of `total`."""
+
+    turn: RampTurn
+    number: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RampDone:
+    """A ramp is over."""
+
+    summary: RampSummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSaved:
     """The record of this operation, and the exit code it ended with."""
 
@@ -112,6 +147,8 @@ class RunSaved:
     directory: str
     exit_code: int
 
+
+ProofEvent = TurnDone | SoakDone | RampTurnDone | RampDone
 
 Event = (
     Began

@@ -1,6 +1,7 @@
 """What `verify` and `bench` do around their measuring: find the target, open a run, conclude it."""
 
 import asyncio
+import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from redline.launch.state import ServerState
 from redline.ops.servers import pick_server, target_of, wait_ready
 from redline.ops.up import CONDITIONS_FILE
 from redline.probe.client import Client
+from redline.probe.served import Served, ask_served
 from redline.probe.target import Secret, Target
 from redline.record.files import read_json
 from redline.record.manifest import FieldRecord
@@ -27,6 +29,7 @@ class Subject:
     model: Model | None
     drafting: bool
     conditions: Mapping[str, Any]
+    pid: int | None = None
 
 
 def find_subject(catalog: Catalog, settings: Settings, name: str | None, url: str | None, model: str | None) -> Subject:
@@ -50,7 +53,27 @@ def find_subject(catalog: Catalog, settings: Settings, name: str | None, url: st
         model=catalog.models[key.model] if key else None,
         drafting=bool(depth["value"]),
         conditions=conditions,
+        pid=record.engine_process.pid if record.engine_process else None,
     )
+
+
+def served_by(subject: Subject) -> Served:
+    """Return what the subject's server says of itself.
+
+    Raises:
+        EndpointError: it does not answer, or not as an OpenAI-compatible server.
+    """
+
+    async def ask() -> Served:
+        async with Client(subject.target) as client:
+            return await ask_served(client)
+
+    return asyncio.run(ask())
+
+
+def new_seed() -> int:
+    """Return a seed for content that no earlier run had: what a server has seen once, its caches know."""
+    return secrets.randbelow(2**31)
 
 
 def _endpoint(catalog: Catalog, settings: Settings, url: str, model: str | None) -> Subject:
