@@ -31,6 +31,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "bench": ("redline.cli.prove", "bench", "Measure a server, with intervals."),
     "soak": ("redline.cli.soak", "soak", "Talk to a server for long and watch what changes."),
     "ramp": ("redline.cli.ramp", "ramp", "Play an agent at work: is the growing conversation reused?"),
+    "concurrency": ("redline.cli.concurrency", "concurrency", "Measure streams side by side, against the slots."),
     "runs": ("redline.cli.prove", "runs", "List what was done and measured."),
     "fake-engine": (
         "redline.cli.fake_engine",

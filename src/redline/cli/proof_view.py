@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 from typing import assert_never
 
+from redline.bench.concurrency import Level
 from redline.checks.check import CheckResult, CheckStatus
 from redline.cli.screen import Screen
-from redline.ops.events import ProofEvent, RampDone, RampTurnDone, SoakDone, TurnDone
+from redline.cli.up_view import estimate_words
+from redline.ops.events import ConcurrencyDone, ProofEvent, RampDone, RampTurnDone, RoundDone, SoakDone, TurnDone
 
 # A trend that stays open is neither well nor ill.
 _LABELS = {CheckStatus.INCONCLUSIVE: "open"}
@@ -35,8 +37,22 @@ class ProofView:
                 self._screen.progress("ramp", words + first, step=f"session {event.turn.session}")
             case RampDone():
                 show_verdicts(self._screen, event.summary.results)
+            case RoundDone():
+                words = f"{event.number} of {event.total}  {event.row.streams} streams"
+                self._screen.progress("round", words, step=f"round {event.row.number + 1}")
+            case ConcurrencyDone():
+                for level in event.summary.levels:
+                    self._screen.line("streams", _level_words(level))
+                show_verdicts(self._screen, event.summary.results)
             case _:
                 assert_never(event)
+
+
+def _level_words(level: Level) -> str:
+    together = estimate_words(level.aggregate_tok_s, "tok/s")
+    each = estimate_words(level.per_stream_tok_s, "tok/s")
+    first = f"   first token {level.ttft_s.mean:.2f} s" if level.ttft_s else ""
+    return f"{level.streams:>4}   together {together}   each {each}{first}"
 
 
 def show_verdicts(screen: Screen, results: Iterable[CheckResult]) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from redline.artifacts.progress import FileProgress
+from redline.bench.concurrency import ConcurrencySummary, Round
 from redline.bench.quick import BenchSample, ClassSummary
 from redline.catalog.fields import ResolvedTier
 from redline.catalog.types import Artifact
@@ -140,6 +141,22 @@ class RampDone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RoundDone:
+    """A round of streams side by side is over, the `number`-th of `total`."""
+
+    row: Round
+    number: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConcurrencyDone:
+    """All rounds are over."""
+
+    summary: ConcurrencySummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSaved:
     """The record of this operation, and the exit code it ended with."""
 
@@ -148,7 +165,7 @@ class RunSaved:
     exit_code: int
 
 
-ProofEvent = TurnDone | SoakDone | RampTurnDone | RampDone
+ProofEvent = TurnDone | SoakDone | RampTurnDone | RampDone | RoundDone | ConcurrencyDone
 
 Event = (
     Began
