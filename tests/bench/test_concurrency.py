@@ -1,6 +1,8 @@
 """Rates on the overlap window of streams whose every chunk is known, and the verdicts on them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -69,7 +71,7 @@ def test_a_stream_that_stands_still_is_seen() -> None:
     assert stalled(replace(steady, chunks=late))
 
 
-def _rounds(rates: dict[int, tuple[float, ...]], **changes: object) -> list[Round]:
+def _rounds(rates: Mapping[int, tuple[float, ...]], **changes: Any) -> list[Round]:
     row = Round(
         streams=1,
         number=0,

@@ -135,13 +135,13 @@ def test_a_restart_in_the_middle_is_named(tmp_path: Path) -> None:
 
 def test_ctrl_c_leaves_a_usable_run_that_can_be_gone_on_with(home: Any, tmp_path: Path) -> None:
     with fake_engine("healthy", tmp_path / "log", (*_SHORT, "--set", f"model.context={_CONTEXT}")) as fake:
-        process = home.start("soak", "--url", fake.url, "--turns", "500", "--seed", "3")
         lines = []
-        for line in process.stdout:
-            lines.append(line)
-            if "session 2" in line:
-                process.send_signal(signal.SIGINT)
-        assert process.wait() == 130
+        with home.start("soak", "--url", fake.url, "--turns", "500", "--seed", "3") as process:
+            for line in process.stdout:
+                lines.append(line)
+                if "session 2" in line:
+                    process.send_signal(signal.SIGINT)
+        assert process.returncode == 130
         run_id = next(line for line in lines if "goes on" in line).split("--resume ")[1].split()[0]
         folder = home.settings.runs_dir / run_id
         events = list(read_events(folder))

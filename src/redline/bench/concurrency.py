@@ -211,7 +211,7 @@ def _errors(rounds: Sequence[Round]) -> CheckResult:
 
 def _fit(levels: Sequence[Level], slots: int | None) -> CheckResult:
     """Within its slots a server must hold all streams at once: none preempted, none kept waiting for another's end."""
-    within = [level for level in levels if slots is None or level.streams <= slots]
+    within = [level for level in levels if level.rounds and (slots is None or level.streams <= slots)]
     preempted = [level for level in within if level.preemptions]
     if preempted:
         words = ", ".join(f"{level.preemptions} at {level.streams} streams" for level in preempted)

@@ -34,12 +34,15 @@ class Outcome(StrEnum):
 
     ANSWERED = "answered"
     EMPTY_REASONING = "empty: the budget went into reasoning"
+    EMPTY_AFTER_REASONING = "empty: stopped after reasoning"
     EMPTY_NO_TOKENS = "empty: stopped without a token"
     EMPTY_CLOSED = "empty: the stream closed without a finish"
     ERROR = "error"
 
 
-EMPTY: Final = frozenset({Outcome.EMPTY_REASONING, Outcome.EMPTY_NO_TOKENS, Outcome.EMPTY_CLOSED})
+EMPTY: Final = frozenset(
+    {Outcome.EMPTY_REASONING, Outcome.EMPTY_AFTER_REASONING, Outcome.EMPTY_NO_TOKENS, Outcome.EMPTY_CLOSED}
+)
 
 
 @payload("soak.plan")
@@ -177,4 +180,6 @@ def outcome_of(exchange: Exchange) -> Outcome:
         return Outcome.ANSWERED
     if exchange.finish_reason == "length" and exchange.reasoning:
         return Outcome.EMPTY_REASONING
+    if exchange.reasoning:
+        return Outcome.EMPTY_AFTER_REASONING
     return Outcome.EMPTY_NO_TOKENS
