@@ -1,6 +1,7 @@
 """What `verify` and `bench` do around their measuring: find the target, open a run, conclude it."""
 
 import asyncio
+import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from redline.ops.launching import CONDITIONS_FILE
 from redline.ops.servers import pick_server, target_of, wait_ready
 from redline.ops.verify import Facts
 from redline.probe.client import Client
+from redline.probe.served import Served, ask_served
 from redline.probe.target import Secret, Target
 from redline.record.files import read_json
 from redline.record.manifest import FieldRecord
@@ -30,6 +32,7 @@ class Subject:
     target: Target
     facts: Facts
     conditions: Mapping[str, Any]
+    pid: int | None = None
 
 
 def find_subject(catalog: Catalog, settings: Settings, name: str | None, url: str | None, model: str | None) -> Subject:
@@ -55,7 +58,27 @@ def find_subject(catalog: Catalog, settings: Settings, name: str | None, url: st
         target=target_of(record, settings),
         facts=server_facts(record, folder, known, drafter=drafter, depth=depth),
         conditions=conditions,
+        pid=record.engine_process.pid if record.engine_process else None,
     )
+
+
+def served_by(subject: Subject) -> Served:
+    """Return what the subject's server says of itself.
+
+    Raises:
+        EndpointError: it does not answer, or not as an OpenAI-compatible server.
+    """
+
+    async def ask() -> Served:
+        async with Client(subject.target) as client:
+            return await ask_served(client)
+
+    return asyncio.run(ask())
+
+
+def new_seed() -> int:
+    """Return a seed for content that no earlier run had: what a server has seen once, its caches know."""
+    return secrets.randbelow(2**31)
 
 
 def _endpoint(catalog: Catalog, settings: Settings, url: str, model: str | None) -> Subject:

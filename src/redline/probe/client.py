@@ -8,7 +8,7 @@ from typing import Any, Self
 import httpx2
 
 from redline.engine.counters import Counters
-from redline.engine.metrics import read_counters
+from redline.engine.metrics import read_metrics
 from redline.errors import EndpointError
 from redline.probe.exchange import ChatRequest, Exchange
 from redline.probe.parse import read_exchange
@@ -16,6 +16,8 @@ from redline.probe.target import Target
 from redline.probe.wire import exchange_bytes
 
 _CONTROL_TIMEOUT_S = 10.0
+# Whoever listens answers a connection at once; a dead address is to be named within two seconds.
+_CONNECT_TIMEOUT_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,10 @@ class Client:
     def __init__(self, target: Target) -> None:
         self.target = target
         self._http = httpx2.AsyncClient(
-            base_url=target.url, headers=dict(target.headers), timeout=_CONTROL_TIMEOUT_S, trust_env=False
+            base_url=target.url,
+            headers=dict(target.headers),
+            timeout=httpx2.Timeout(_CONTROL_TIMEOUT_S, connect=_CONNECT_TIMEOUT_S),
+            trust_env=False,
         )
 
     async def __aenter__(self) -> Self:
@@ -106,19 +111,37 @@ class Client:
             return False
 
     async def counters(self) -> Counters | None:
-        """Return the engine's counters, or None where it offers none that redline knows.
+        """Return the engine's counters, or None where it offers none or the engine is not known."""
+        text = await self.metrics_text()
+        try:
+            return None if text is None else read_metrics(text)
+        except ValueError:
+            return None
 
-        The names of the samples say whose they are, so an endpoint whose engine nobody named is read as well.
-        """
+    async def metrics_text(self) -> str | None:
+        """Return what the engine says of itself in Prometheus' form, or None where it says nothing."""
         try:
             response = await self._http.get("/metrics")
-            return read_counters(response.text) if response.status_code == 200 else None
+        except httpx2.HTTPError:
+            return None
+        return response.text if response.status_code == 200 else None
+
+    async def post_json(self, path: str, body: Any) -> Any | None:
+        """Return the JSON answer of a control path that not every server has, or None where this one has it not."""
+        try:
+            response = await self._http.post(path, json=body)
+            return response.json() if response.status_code == 200 else None
         except (httpx2.HTTPError, ValueError):
             return None
 
     async def _get(self, path: str) -> httpx2.Response:
         try:
             response = await self._http.get(path)
+        except httpx2.ConnectTimeout:
+            raise EndpointError(
+                f"{self.target.url} cannot be reached: no connection within {_CONNECT_TIMEOUT_S:g} s.",
+                next_step="Start a server with `redline up`, or correct --url.",
+            ) from None
         except httpx2.TimeoutException:
             raise EndpointError(
                 f"{self.target.url} does not answer within {_CONTROL_TIMEOUT_S:g} s.",
