@@ -88,6 +88,13 @@ def test_wide_intervals_are_called_wide() -> None:
     assert "too wide to quote the mean alone" in report(wild).answers.how_sure.words
 
 
+def test_what_comes_next_follows_from_what_is_there() -> None:
+    complete = [*on_boots(3, step=0.1), make_record([check("chat.basic")], server_id="boot-0")]
+    assert report(*complete).answers.what_next.commands == (f"redline report {SLUG} --html report.html",)
+    scattered = [*on_boots(3, step=40.0), make_record([check("chat.basic")], server_id="boot-0")]
+    assert "measure again while nothing else runs" in report(*scattered).answers.what_next.words
+
+
 def test_an_experiment_is_labelled() -> None:
     labelled = make_record([sample(PromptClass.PROSE, n, 50.0 + n) for n in range(3)], labels=("drafter-depth",))
     assert "Made with a rule set aside: drafter-depth." in report(labelled).answers.how_sure.words

@@ -8,13 +8,12 @@ from typing import Final
 
 from redline.checks.check import CheckStatus, SkipReason
 from redline.report.model import Answer, Answers, BootFact, ClassSpeed, Subject, Tone
+from redline.report.next_steps import WIDE, what_next
 from redline.report.words import capital, clock, count, day, join, most, percent, rate, relative_width, seconds, spread
 from redline.stats.compare import MIN_BOOTS
 
 _PASSED: Final = (CheckStatus.PASS, CheckStatus.WARN)
 _UNASKED: Final = (CheckStatus.INCONCLUSIVE, CheckStatus.ERROR)
-# Beyond this an interval orders next to nothing; a reader should know before quoting the mean.
-_WIDE: Final = 0.10
 
 
 def short_names(subjects: Sequence[Subject]) -> tuple[str, ...]:
@@ -49,7 +48,7 @@ def answer(subjects: Sequence[Subject], boots: Sequence[BootFact], rig: str, pro
         proved=_proved(pairs),
         not_proved=_not_proved(pairs, boots),
         how_sure=_how_sure(pairs),
-        what_next=_what_next(subjects, boots, program),
+        what_next=what_next(subjects, boots, program),
     )
 
 
@@ -245,7 +244,7 @@ def _how_sure(pairs: Sequence[tuple[str, Subject]]) -> Answer:
         return Answer(question=question, words=f"{words}; no rate was measured, so there is no interval.")
     sentences = [_certainty(subject) for _, subject in measured]
     boots = min(row.boots for _, subject in measured for row in subject.headline)
-    wide = any((relative_width(row.decode_tok_s) or 0) > _WIDE for _, s in measured for row in s.headline)
+    wide = any((relative_width(row.decode_tok_s) or 0) > WIDE for _, s in measured for row in s.headline)
     tone = Tone.WARN if wide or boots < MIN_BOOTS else Tone.GOOD
     labels = join(dict.fromkeys(label for _, subject in measured for label in subject.labels))
     labelled = f" Made with a rule set aside: {labels}." if labels else ""
@@ -267,52 +266,5 @@ def _certainty(subject: Subject) -> str:
     if not widths:
         return f"{basis}: one value has no interval."
     width, prompt_class = max(widths)
-    verdict = ", too wide to quote the mean alone" if width > _WIDE else ""
+    verdict = ", too wide to quote the mean alone" if width > WIDE else ""
     return f"{basis}, 95 % intervals; the widest is ±{percent(width)} ({prompt_class}){verdict}."
-
-
-def _what_next(subjects: Sequence[Subject], boots: Sequence[BootFact], program: str) -> Answer:
-    question = "What next"
-    failed = [boot for subject in subjects for boot in subject.boots if boot.failed] or [b for b in boots if b.failed]
-    steps = [
-        (0, capital((*boot.remedies, "Read what the engine printed last, below.")[0]), f"{program} logs")
-        for boot in failed[:1]
-    ]
-    for subject in subjects:
-        steps += _steps(subject, program)
-    measured = [subject for subject in subjects if subject.headline]
-    if len(measured) >= 2:
-        names = " ".join(subject.slug or subject.name for subject in measured[:2])
-        steps.append((4, "Compare them.", f"{program} compare {names}"))
-    if not steps:
-        steps.append((0, "Serve the tier that suits this machine, and measure it.", f"{program} up"))
-    chosen = sorted(steps, key=lambda step: step[0])[:3]
-    return Answer(
-        question=question,
-        words=" ".join(dict.fromkeys(text for _, text, _ in chosen)),
-        commands=tuple(dict.fromkeys(command for _, _, command in chosen)),
-    )
-
-
-def _first_remedy(boot: BootFact) -> str:
-    words = capital(boot.remedies[0]).rstrip(".") if boot.remedies else "Read what the engine printed last, below"
-    return f"{words}."
-
-
-def _steps(subject: Subject, program: str) -> list[tuple[int, str, str]]:
-    """Return what a subject still lacks: urgency, sentence, command."""
-    if any(boot.failed for boot in subject.boots):
-        return []
-    slug = f" {subject.slug}" if subject.slug else f" --url {subject.name}"
-    steps = []
-    if subject.checks_with(CheckStatus.FAIL):
-        steps.append((1, f"See why {subject.name} failed a check.", f"{program} verify{slug}"))
-    if not subject.checks:
-        steps.append((2, f"Check that {subject.name} does what it should.", f"{program} verify{slug}"))
-    elif not subject.speeds:
-        steps.append((2, f"Measure how fast {subject.name} is.", f"{program} bench --quick{slug}"))
-    if subject.slug and subject.headline and subject.headline[0].boots < MIN_BOOTS:
-        steps.append(
-            (3, f"Measure {MIN_BOOTS} boots, so that tiers can be ranked.", f"{program} down; {program} up{slug}")
-        )
-    return steps

@@ -43,11 +43,12 @@ def _one(item: Difference) -> str:
 
 
 def table_rows(comparison: Comparison) -> list[tuple[str, ...]]:
-    """Return the cells of the table, one row a metric and class."""
+    """Return the cells of the table, one row a metric and class; the regime stands by it where there are several."""
+    several = len({row.regime for row in comparison.rows}) > 1
     return [
         (
             _NAMES.get(row.metric, row.metric),
-            row.prompt_class,
+            f"{row.prompt_class}, {row.regime}" if several else row.prompt_class,
             _value(row.mean_a),
             _value(row.mean_b),
             ratio_words(row),

@@ -13,8 +13,9 @@ from redline.checks.check import CheckStatus
 from redline.report import figures, grids
 from redline.report import words as say
 from redline.report.answers import short_names
-from redline.report.model import Fact, ReportModel, Subject, Tone
+from redline.report.model import ClassSpeed, Fact, ReportModel, Subject, Tone
 from redline.report.svg import Figure, figure_style
+from redline.stats.compare import MIN_BOOTS
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _MARKS: Final[Mapping[CheckStatus, tuple[str, str]]] = {
@@ -45,6 +46,7 @@ class View:
     ready: str
     held: str
     rates: Mapping[str, str]
+    speeds: tuple[ClassSpeed, ...]
     speed: Figure | None
     figures: tuple[Figure, ...]
     facts: tuple[Fact, ...]
@@ -84,6 +86,7 @@ def _view(subject: Subject, short: str) -> View:
         ready=say.seconds(max(ready)) if ready else "—",
         held=say.memory(max(held)) if held else "—",
         rates={row.prompt_class: say.rate(row.decode_tok_s.mean) for row in subject.headline if row.decode_tok_s},
+        speeds=tuple(sorted(subject.speeds, key=lambda row: row.regime != subject.main_regime)),
         speed=_speed(subject),
         figures=tuple(_figures(subject)),
         facts=(rig, engine, *subject.facts),
@@ -92,24 +95,26 @@ def _view(subject: Subject, short: str) -> View:
 
 def _pills(model: ReportModel) -> list[Pill]:
     """The few words that a reader takes away when they read nothing else."""
-    if len(model.subjects) != 1:
-        return []
-    subject = model.subjects[0]
     pills = []
-    asked = [row for row in subject.checks if row.status is not CheckStatus.SKIP]
+    asked = [row for subject in model.subjects for row in subject.checks if row.status is not CheckStatus.SKIP]
     if asked:
-        passed = len(subject.checks_with(CheckStatus.PASS, CheckStatus.WARN))
-        tone = Tone.GOOD if passed == len(asked) else Tone.BAD
-        pills.append(Pill(f"{passed} of {len(asked)} checks passed", tone))
-    pills += [Pill("did not start", Tone.BAD) for boot in subject.boots if boot.failed][:1]
-    pills += [
-        Pill(f"{row.prompt_class} {say.rate(row.decode_tok_s.mean)} tok/s", Tone.PLAIN)
-        for row in subject.headline
-        if row.decode_tok_s is not None
-    ]
-    if subject.headline:
-        boots = subject.headline[0].boots
-        pills.append(Pill(say.count(boots, "boot"), Tone.PLAIN if boots >= 3 else Tone.WARN))
+        passed = sum(1 for row in asked if row.status in (CheckStatus.PASS, CheckStatus.WARN))
+        pills.append(Pill(f"{passed} of {len(asked)} checks passed", Tone.GOOD if passed == len(asked) else Tone.BAD))
+    failed = [boot for subject in model.subjects for boot in subject.boots if boot.failed]
+    failed += [boot for boot in model.boots if boot.failed]
+    if failed:
+        pills.append(Pill(f"{say.count(len(failed), 'boot')} failed", Tone.BAD))
+    if len(model.subjects) == 1:
+        pills += [
+            Pill(f"{row.prompt_class} {say.rate(row.decode_tok_s.mean)} tok/s", Tone.PLAIN)
+            for row in model.subjects[0].headline
+            if row.decode_tok_s is not None
+        ]
+    measured = [row.boots for subject in model.subjects for row in subject.headline]
+    if measured:
+        boots = min(measured)
+        each = " each" if len(model.subjects) > 1 else ""
+        pills.append(Pill(f"{say.count(boots, 'boot')}{each}", Tone.PLAIN if boots >= MIN_BOOTS else Tone.WARN))
     return pills
 
 
