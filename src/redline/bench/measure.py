@@ -34,7 +34,7 @@ async def run_regime(client: Client, regime: Regime, boot: Boot) -> AsyncIterato
     rates: dict[PromptClass, list[float]] = {kind: [] for kind in regime.classes}
     runs = dict.fromkeys(regime.classes, 0)
     if regime.repeats:  # the canonical order: a class is warmed and measured before the next one
-        for kind, queue in queues.items():
+        for queue in queues.values():
             for number, prompt in enumerate(queue):
                 sample = await _measure(client, regime, boot, prompt)
                 if number >= regime.warm:
