@@ -58,7 +58,7 @@ def concurrency(
         seed=new_seed() if seed is None else seed,
         slots=known,
         timeout_s=timeout_s,
-        send_thinking_switch=subject.facts.model is None or subject.model.capabilities.thinking.offered,
+        send_thinking_switch=subject.facts.model is None or subject.facts.model.capabilities.thinking.offered,
     )
     code, summary = ExitCode.INCONCLUSIVE, None
     with Screen(quiet=as_json) as screen, recorded(settings, subject, "concurrency", {"prompts": plan.seed}) as run:

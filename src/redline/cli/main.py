@@ -32,7 +32,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "render": ("redline.cli.render", "render", "Write what serving a tier would run: a command, docker, compose."),
     "get": ("redline.cli.catalog", "get", "Fetch and verify the files of a tier."),
     "verify": ("redline.cli.prove", "verify", "Check that a server does what it should."),
-    "bench": ("redline.cli.prove", "bench", "Measure a server, with intervals."),
+    "bench": ("redline.cli.bench", "bench", "Measure a server, with intervals; or two tiers against each other."),
     "soak": ("redline.cli.soak", "soak", "Talk to a server for long and watch what changes."),
     "ramp": ("redline.cli.ramp", "ramp", "Play an agent at work: is the growing conversation reused?"),
     "concurrency": ("redline.cli.concurrency", "concurrency", "Measure streams side by side, against the slots."),

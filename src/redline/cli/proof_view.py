@@ -7,7 +7,17 @@ from redline.bench.concurrency import Level
 from redline.checks.check import CheckResult, CheckStatus
 from redline.cli.screen import Screen
 from redline.cli.up_view import estimate_words
-from redline.ops.events import ConcurrencyDone, ProofEvent, RampDone, RampTurnDone, RoundDone, SoakDone, TurnDone
+from redline.ops.events import (
+    ConcurrencyDone,
+    PrefillDone,
+    PrefillMeasured,
+    ProofEvent,
+    RampDone,
+    RampTurnDone,
+    RoundDone,
+    SoakDone,
+    TurnDone,
+)
 
 # A trend that stays open is neither well nor ill.
 _LABELS = {CheckStatus.INCONCLUSIVE: "open"}
@@ -44,6 +54,13 @@ class ProofView:
                 for level in event.summary.levels:
                     self._screen.line("streams", _level_words(level))
                 show_verdicts(self._screen, event.summary.results)
+            case PrefillDone():
+                words = f"{event.number} of {event.total}  {event.sample.prompt_tokens or '?'} tokens"
+                self._screen.progress("prefill", words, step="reading long prompts")
+            case PrefillMeasured():
+                for row in event.summaries:
+                    rate = estimate_words(row.prefill_tok_s, "tok/s")
+                    self._screen.line("prefill", f"{row.target_tokens} tokens {rate}")
             case _:
                 assert_never(event)
 

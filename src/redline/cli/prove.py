@@ -1,4 +1,4 @@
-"""`verify` and `bench`."""
+"""`verify`."""
 
 import json
 from collections.abc import Callable
@@ -81,54 +81,3 @@ def _list_passed(screen: Screen, results: tuple[Any, ...]) -> None:
             screen.line("pass", f"{row.check_id:<20} {row.message}   {row.duration_s:.1f} s")
         elif row.status == "skip":
             screen.line("skip", f"{row.check_id:<20} {row.message}")
-
-
-@click.command()
-@target_options
-@click.option("--quick", is_flag=True, required=True, help="A few prompts of each class; under 45 s.")
-@click.option("--class", "classes", multiple=True, type=click.Choice(["prose", "code", "chat", "edit"]))
-@json_option
-def bench(
-    name: str | None,
-    url: str | None,
-    model: str | None,
-    classes: tuple[str, ...],
-    *,
-    quick: bool,
-    as_json: bool,
-) -> int:
-    """Measure a server, with 95 % intervals. Every prompt is sent once; rates come from the server's token counts."""
-    from redline.bench.quick import QuickRegime
-    from redline.catalog.load import load_catalog
-    from redline.cli.up_view import UpView
-    from redline.ops.bench import bench_quick
-    from redline.ops.events import Measured
-    from redline.ops.prove import find_subject, recorded
-    from redline.record.codec import jsonable
-    from redline.workload.prompts import SHORT_CLASSES, PromptClass
-
-    assert quick
-    settings = load_settings()
-    subject = find_subject(load_catalog(settings.user_catalog_dir), settings, name, url, model)
-    regime = QuickRegime(classes=tuple(PromptClass(word) for word in classes) or SHORT_CLASSES)
-    summaries: tuple[Any, ...] = ()
-    with (
-        Screen(quiet=as_json) as screen,
-        recorded(settings, subject, "bench", {"prompts": regime.seed}) as run,
-    ):
-        screen.text(
-            f"quick benchmark of {subject.target.slug or subject.target.url}: {regime.per_class} prompts a class, "
-            f"{regime.max_tokens} tokens, temperature {regime.temperature:g}, one at a time"
-        )
-        view = UpView(screen)
-        for event in bench_quick(subject.target, run, regime):
-            view.show(event)
-            if isinstance(event, Measured):
-                summaries = event.summaries
-        failed = bool(summaries) and all(row.decode_tok_s is None for row in summaries)
-        code = ExitCode.CHECK_FAILED if failed else ExitCode.DONE
-        run.finish("complete", int(code), "quick benchmark")
-        screen.line("run", run.run_id)
-    if as_json:
-        click.echo(json.dumps({"summaries": jsonable(summaries), "run_id": run.run_id, "exit_code": int(code)}))
-    return code

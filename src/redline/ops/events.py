@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from redline.artifacts.progress import FileProgress
 from redline.bench.concurrency import ConcurrencySummary, Round
+from redline.bench.prefill import PrefillSample, PrefillSummary
 from redline.bench.quick import BenchSample, ClassSummary
 from redline.catalog.fields import ResolvedTier
 from redline.catalog.types import Artifact
@@ -125,6 +126,22 @@ class ConcurrencyDone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PrefillDone:
+    """A long prompt was read, the `number`-th of `total`."""
+
+    sample: PrefillSample
+    number: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefillMeasured:
+    """All long prompts were read."""
+
+    summaries: tuple[PrefillSummary, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSaved:
     """The record of this operation, and the exit code it ended with."""
 
@@ -141,7 +158,7 @@ class ImageProgress:
     line: str
 
 
-ProofEvent = TurnDone | SoakDone | RampTurnDone | RampDone | RoundDone | ConcurrencyDone
+ProofEvent = TurnDone | SoakDone | RampTurnDone | RampDone | RoundDone | ConcurrencyDone | PrefillDone | PrefillMeasured
 
 Event = (
     Began
