@@ -59,14 +59,19 @@ class Layers:
     dotenv: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, str] = field(default_factory=dict)
 
-    def get(self, name: str) -> Sourced[str] | None:
-        """Return the first layer's value of `name`. An empty value counts as absent in every layer but the first."""
-        if name in self.cli:
-            return self.cli[name]
+    def get(self, *names: str) -> Sourced[str] | None:
+        """Return the first layer's value of a name; in one layer an earlier name wins over a later spelling of it.
+
+        An empty value counts as absent in every layer but the first.
+        """
+        for name in names:
+            if name in self.cli:
+                return self.cli[name]
         for label, layer in (("env", self.environ), (".env", self.dotenv), ("config", self.config)):
-            value = layer.get(name if label != "config" else name.lower())
-            if value:
-                return Sourced(value, f"{label}:{name}")
+            for name in names:
+                value = layer.get(name if label != "config" else name.lower())
+                if value:
+                    return Sourced(value, f"{label}:{name}")
         return None
 
 
@@ -172,6 +177,7 @@ class Settings:
     state_dir: Path
     models_dir: Path
     layers: Layers
+    dotenv_file: Path | None = None
 
     @property
     def servers_dir(self) -> Path:
@@ -197,6 +203,12 @@ class Settings:
         """Return a secret's text; it must go no further than a request header or an environment of a child."""
         found = self.layers.get(name)
         return found.value if found else None
+
+    def secret_file(self, name: str) -> Path | None:
+        """Return the file that a secret was read from, or None where it came from elsewhere or there is none."""
+        found = self.layers.get(name)
+        layer = found.origin.partition(":")[0] if found else ""
+        return {".env": self.dotenv_file, "config": self.config_file}.get(layer)
 
 
 def load_settings(
@@ -226,7 +238,9 @@ def load_settings(
     )
     model_dir = layers.get("MODEL_DIR")
     models_dir = Path(model_dir.value).expanduser() if model_dir else data_dir / "models"
-    return Settings(config_dir=config_dir, state_dir=state_dir, models_dir=models_dir, layers=layers)
+    return Settings(
+        config_dir=config_dir, state_dir=state_dir, models_dir=models_dir, layers=layers, dotenv_file=dotenv_path
+    )
 
 
 def _read_optional(path: Path) -> str:

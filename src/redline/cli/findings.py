@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import click
 
 from redline.guard.finding import Finding, Severity
+from redline.settings import Layers
 
 _COLOURS = {Severity.REFUSE: "red", Severity.WARN: "yellow", Severity.NOTE: "cyan"}
 _WORDS = {Severity.REFUSE: "refused", Severity.WARN: "warning", Severity.NOTE: "note"}
@@ -29,3 +30,11 @@ def write_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
 
 def _wrap(text: str) -> str:
     return textwrap.fill(text, width=100, subsequent_indent=" " * 9, break_on_hyphens=False, break_long_words=False)
+
+
+def write_setting_warnings(layers: Layers) -> None:
+    """Write a warning for every name in `.env` that redline does not read."""
+    from redline.catalog.knobs import dotenv_warnings
+
+    for text in dotenv_warnings(layers):
+        click.echo(click.style("warning  ", fg="yellow") + _wrap(text), err=True)

@@ -26,6 +26,8 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
         "show",
         "Show one tier in full; --explain says where each value comes from.",
     ),
+    "map": ("redline.cli.map", "map_", "Show a model's tiers as the grid they form."),
+    "render": ("redline.cli.render", "render", "Write what serving a tier would run: a command, docker, compose."),
     "get": ("redline.cli.catalog", "get", "Fetch and verify the files of a tier."),
     "verify": ("redline.cli.prove", "verify", "Check that a server does what it should."),
     "bench": ("redline.cli.prove", "bench", "Measure a server, with intervals."),

@@ -63,7 +63,7 @@ def settings_from(options: dict[str, Any]) -> Settings:
     Raises:
         UsageError: `--set` without `=`, or with a name that no setting has.
     """
-    from redline.catalog.fields import TIER_FIELDS
+    from redline.catalog.knobs import tier_knobs
     from redline.settings import SETTINGS_KNOBS
 
     cli = {
@@ -71,9 +71,7 @@ def settings_from(options: dict[str, Any]) -> Settings:
         for flag, knob in _KNOB_FLAGS.items()
         if (value := options.pop(flag, None)) is not None
     }
-    known = {spec.knob for spec in TIER_FIELDS.values() if spec.knob} | {
-        knob.name for knob in SETTINGS_KNOBS if not knob.secret
-    }
+    known = tier_knobs() | {knob.name for knob in SETTINGS_KNOBS if not knob.secret}
     for text in options.pop("sets", ()):
         name, equals, value = text.partition("=")
         if not equals or name not in known:

@@ -43,8 +43,28 @@ class StagePattern:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """What a container adds to a plan. `port` is the one inside; `gpus` are ids, or None for the first `gpu_count`.
+
+    `volumes` are named caches that outlive it: name to path inside.
+    """
+
+    image: str
+    port: int
+    gpu_count: int
+    gpus: tuple[str, ...] | None = None
+    shm_gib: int | None = None
+    ipc_host: bool = False
+    entrypoint: tuple[str, ...] = ()
+    volumes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchPlan:
-    """One engine process to be."""
+    """One engine process to be. In a container, `argv` is what runs inside; `host` and `port` are this machine's.
+
+    `secret_aliases` maps the engine's own name of a secret to redline's, where they differ.
+    """
 
     slug: str
     engine: str
@@ -56,6 +76,8 @@ class LaunchPlan:
     served_model: str
     env: Mapping[str, str] = field(default_factory=dict)
     secret_env: tuple[str, ...] = ()
+    secret_aliases: Mapping[str, str] = field(default_factory=dict)
+    container: Container | None = None
     mounts: tuple[Mount, ...] = ()
     readiness: Readiness = field(default_factory=Readiness)
     stop: StopPolicy = field(default_factory=StopPolicy)
@@ -79,8 +101,16 @@ def launch_plan_from_dict(data: Mapping[str, Any]) -> LaunchPlan:
         "argv": tuple(data["argv"]),
         "secret_env": tuple(data["secret_env"]),
         "mounts": tuple(Mount(**mount) for mount in data["mounts"]),
+        "container": _container(data.get("container")),
         "readiness": Readiness(**data["readiness"]),
         "stop": StopPolicy(**data["stop"]),
         "stages": tuple(StagePattern(**stage) for stage in data["stages"]),
     }
     return LaunchPlan(**{**data, **nested})
+
+
+def _container(data: Mapping[str, Any] | None) -> Container | None:
+    if data is None:
+        return None
+    gpus = data["gpus"]
+    return Container(**{**data, "gpus": None if gpus is None else tuple(gpus), "entrypoint": tuple(data["entrypoint"])})

@@ -1,14 +1,15 @@
-"""llama.cpp: its embedded form, its counters, the stages and faults that its log shows."""
+"""llama.cpp: which of its forms serves a tier; its counters, the stages and faults that its log shows."""
 
-import sys
 from pathlib import Path
 from typing import Final
 
 from redline.catalog.fields import ResolvedTier
 from redline.catalog.types import Catalog
 from redline.engine.counters import Counters, parse_prometheus
-from redline.engine.launch_plan import LaunchPlan, Readiness, StagePattern, StopPolicy
-from redline.engine.protocol import Signature
+from redline.engine.launch_plan import LaunchPlan, StagePattern
+from redline.engine.llamacpp_embedded import STAGES, embedded_plan
+from redline.engine.llamacpp_server import server_plan
+from redline.engine.protocol import Form, Signature
 from redline.rig.types import Rig
 
 # Sample names of llama.cpp's /metrics (tools/server/server-context.cpp; seen on xllamacpp 2026.10.11549).
@@ -28,13 +29,10 @@ COUNTER_NAMES: Final = {
 
 
 class LlamaCpp:
-    """llama.cpp's own server, in a worker process of redline (xllamacpp)."""
+    """llama.cpp's own server: embedded in a worker process of redline (xllamacpp), or llama-server."""
 
     id = "llamacpp"
-    stages: tuple[StagePattern, ...] = (
-        StagePattern(stage="loading", text="loading model"),
-        StagePattern(stage="warming", text="threadpool init"),
-    )
+    stages: tuple[StagePattern, ...] = STAGES
     signatures: tuple[Signature, ...] = (
         Signature(
             id="gguf-unreadable",
@@ -59,51 +57,19 @@ class LlamaCpp:
         ),
     )
 
-    def launch_plan(self, catalog: Catalog, tier: ResolvedTier, rig: Rig, models_dir: Path) -> LaunchPlan:
-        """Return the worker process that serves a GGUF tier on the processor."""
-        artifact = catalog.artifacts[tier.artifact.value]
-        drafter = catalog.drafters[tier.drafter.value]
-        options: dict[str, object] = {
-            "model": models_dir / artifact.id / artifact.files[0].path,
-            "alias": tier.served_name.value,
-            "host": tier.bind_host.value,
-            "port": tier.port.value,
-            "ctx": tier.max_model_len.value * tier.max_num_seqs.value,
-            "parallel": tier.max_num_seqs.value,
-            "threads": tier.threads.value or rig.cpus,
-            "ubatch": tier.batch_tokens.value,
-            "cache-type": tier.kv_cache_dtype.value,
-            "cache-ram": tier.prompt_cache_mib.value,
-            "temp": tier.temperature.value,
-            "top-p": tier.top_p.value,
-            "top-k": tier.top_k.value,
-            "min-p": tier.min_p.value,
-            "presence-penalty": tier.presence_penalty.value,
-            "repeat-penalty": tier.repetition_penalty.value,
-        }
-        if drafter.lookup and tier.spec_n.value:
-            options |= {
-                "spec-type": drafter.lookup.type,
-                "spec-key": drafter.lookup.key_tokens,
-                "spec-draft": tier.spec_n.value,
-                "spec-hits": drafter.lookup.min_hits,
-            }
-        flags = [text for name, value in options.items() if value is not None for text in (f"--{name}", str(value))]
-        return LaunchPlan(
-            slug=tier.slug,
-            engine=self.id,
-            engine_version=tier.engine_version.value,
-            form="embedded",
-            # -P: a folder named redline where the user stands must not shadow the installed package.
-            argv=(sys.executable, "-P", "-m", "redline.engine.worker", *flags),
-            host=tier.bind_host.value,
-            port=tier.port.value,
-            served_model=tier.served_name.value,
-            secret_env=("REDLINE_API_KEY",),
-            readiness=Readiness(model=tier.served_name.value, timeout_s=300),
-            stop=StopPolicy(grace_s=5),
-            stages=self.stages,
-        )
+    def launch_plan(
+        self, catalog: Catalog, tier: ResolvedTier, rig: Rig, models_dir: Path, form: Form | None = None
+    ) -> LaunchPlan:
+        """Return the worker of redline for a tier on the processor, llama-server for one on GPUs.
+
+        Raises:
+            UsageError: the tier has no such form.
+        """
+        on_processor = tier.key.topology == "cpu"
+        chosen = form or ("embedded" if on_processor else "native")
+        if chosen == "embedded" and on_processor:
+            return embedded_plan(catalog, tier, rig, models_dir)
+        return server_plan(catalog, tier, models_dir, chosen)
 
     def parse_counters(self, text: str) -> Counters:
         """Return llama.cpp's counters.

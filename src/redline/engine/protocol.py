@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from redline.catalog.fields import ResolvedTier
 from redline.catalog.types import Catalog
@@ -22,15 +22,24 @@ class Signature:
     source: str
 
 
+Form = Literal["embedded", "native", "docker"]
+
+
 class Engine(Protocol):
-    """A kind of engine in one form."""
+    """A kind of engine, in the forms it has."""
 
     id: str
     stages: tuple[StagePattern, ...]
     signatures: tuple[Signature, ...]
 
-    def launch_plan(self, catalog: Catalog, tier: ResolvedTier, rig: Rig, models_dir: Path) -> LaunchPlan:
-        """Return the process to start for a tier whose artifacts are in place."""
+    def launch_plan(
+        self, catalog: Catalog, tier: ResolvedTier, rig: Rig, models_dir: Path, form: Form | None = None
+    ) -> LaunchPlan:
+        """Return the process to start for a tier whose artifacts are in place; without a form, its usual one.
+
+        Raises:
+            UsageError: the tier's engine has no such form.
+        """
 
     def parse_counters(self, text: str) -> Counters:
         """Return the counters in the engine's metrics text."""

@@ -4,9 +4,10 @@ from typing import Final
 
 from redline.engine.llamacpp import LlamaCpp
 from redline.engine.protocol import Engine
+from redline.engine.vllm import Vllm
 from redline.errors import UsageError
 
-_ENGINES: Final[dict[str, Engine]] = {"llamacpp": LlamaCpp()}
+_ENGINES: Final[dict[str, Engine]] = {"llamacpp": LlamaCpp(), "vllm": Vllm()}
 
 
 def get_engine(engine_id: str) -> Engine:

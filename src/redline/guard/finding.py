@@ -38,6 +38,11 @@ class Finding:
     overridden: bool = False
 
 
+def is_experiment(finding: Finding) -> bool:
+    """Whether a rule was broken on purpose as an experiment, so that every later result must be labelled."""
+    return finding.overridden and (finding.override or "").startswith(Override.EXPERIMENT)
+
+
 class GuardRefusal(RefusedError):  # noqa: N818 -- a refusal is a verdict, told as one
     """Guards refused; `findings` holds every word they said, refusals and warnings."""
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from redline.artifacts.disk import look_at_tier, tier_artifacts
 from redline.artifacts.progress import FileProgress
-from redline.artifacts.store import ensure, locate, needed
+from redline.artifacts.store import ensure, locate
 from redline.bench.quick import QuickRegime
 from redline.catalog.fields import TIER_FIELDS, ResolvedTier
 from redline.catalog.resolve import resolve
@@ -21,7 +22,7 @@ from redline.catalog.types import Catalog
 from redline.engine.launch_plan import LaunchPlan
 from redline.engine.registry import get_engine
 from redline.errors import ExitCode, RedlineError
-from redline.guard.finding import Finding, GuardRefusal, Override, Severity
+from redline.guard.finding import Finding, GuardRefusal, Override, Severity, is_experiment
 from redline.guard.rules import GuardContext, run_guards
 from redline.launch.server import end_orphan, register, resident_bytes, running_servers, start, stop
 from redline.launch.state import PLAN_FILE, ServerRecord, ServerState, list_servers, read_record
@@ -40,14 +41,14 @@ from redline.ops.events import (
 from redline.ops.servers import BUSY, lock_path, target_of, wait_ready
 from redline.ops.stream import deferred_signals, follow_callback
 from redline.ops.verify import verdict_of, verify
-from redline.plan.llamacpp import plan_on_host
+from redline.plan.dispatch import plan_tier
 from redline.plan.types import FitPlan
 from redline.record.codec import jsonable
 from redline.record.event import payload
 from redline.record.files import hold_lock, read_json, write_atomic
 from redline.record.manifest import FieldRecord
 from redline.record.run import Run, create_run
-from redline.rig.detect import detect_rig
+from redline.rig.detect import detect_rig, find_nvcc
 from redline.rig.ports import find_port_holder
 from redline.rig.types import Rig
 from redline.settings import Settings
@@ -137,9 +138,10 @@ def _prepare(catalog: Catalog, settings: Settings, request: UpRequest) -> _Prepa
     )
     rig = detect_rig()
     freed = sum(resident_bytes(record) for _, record in in_the_way)
-    fit = plan_on_host(catalog, tier, replace(rig, memory_available_bytes=rig.memory_available_bytes + freed))
+    fit = plan_tier(catalog, tier, replace(rig, memory_available_bytes=rig.memory_available_bytes + freed))
     ours = {record.engine_process.pid for _, record in in_the_way if record.engine_process}
     holder = find_port_holder(tier.bind_host.value, tier.port.value)
+    plan = get_engine(tier.key.engine).launch_plan(catalog, tier, rig, settings.models_dir)
     context = GuardContext(
         catalog=catalog,
         tier=tier,
@@ -147,9 +149,22 @@ def _prepare(catalog: Catalog, settings: Settings, request: UpRequest) -> _Prepa
         fit=fit,
         port_holder=holder.describe() if holder and holder.pid not in ours else None,
         api_key_given=settings.secret("REDLINE_API_KEY") is not None,
+        key_file_open=_open_key_file(settings),
+        form=plan.form,
+        disk=look_at_tier(catalog, tier, settings.models_dir),
+        layers=settings.layers,
+        nvcc=find_nvcc(os.environ) is not None,
     )
-    plan = get_engine(tier.key.engine).launch_plan(catalog, tier, rig, settings.models_dir)
-    return _Prepared(tier, rig, plan, fit, run_guards(context, request.overrides), in_the_way)
+    findings = run_guards(context, request.overrides)
+    labels = {"experiment": ",".join(finding.rule_id for finding in findings if is_experiment(finding))}
+    if labels["experiment"]:
+        plan = replace(plan, labels={**plan.labels, **labels})
+    return _Prepared(tier, rig, plan, fit, findings, in_the_way)
+
+
+def _open_key_file(settings: Settings) -> str | None:
+    path = settings.secret_file("REDLINE_API_KEY")
+    return str(path) if path is not None and path.stat().st_mode & 0o077 else None
 
 
 def _same_server(prepared: _Prepared) -> tuple[Path, ServerRecord] | None:
@@ -168,7 +183,7 @@ def _rejoin(folder: Path, record: ServerRecord) -> Iterator[Event]:
 
 
 def _fetch(catalog: Catalog, settings: Settings, request: UpRequest, prepared: _Prepared) -> Iterator[Event]:
-    for artifact in needed(catalog, prepared.tier.artifact.value):
+    for artifact in tier_artifacts(catalog, prepared.tier):
         if Override.IGNORE_INTEGRITY in request.overrides:
             state = locate(settings.models_dir, artifact)
             if state.present:
@@ -185,7 +200,8 @@ def fetch_artifact(catalog: Catalog, settings: Settings, artifact_id: str) -> It
 
     progress: Iterator[FileProgress] = follow_callback(work)
     yield from progress
-    yield FilesReady(artifact=catalog.artifacts[artifact_id], folder=str(settings.models_dir / artifact_id))
+    artifact = catalog.artifacts[artifact_id]
+    yield FilesReady(artifact=artifact, folder=str(artifact_folder(settings.models_dir, artifact)))
 
 
 def _open_run(catalog: Catalog, settings: Settings, request: UpRequest, prepared: _Prepared) -> Run:
@@ -211,6 +227,7 @@ def conditions(catalog: Catalog, tier: ResolvedTier, rig: Rig, plan: LaunchPlan)
         "argv": plan.argv,
         "resolved": {name: FieldRecord(getattr(tier, name).value, getattr(tier, name).origin) for name in TIER_FIELDS},
         "artifacts": {file.path: file.sha256 or "not published" for file in artifact.files},
+        "labels": tuple(f"{name}:{value}" for name, value in plan.labels.items()),
         "rig": rig.fingerprint,
     }
 
@@ -221,7 +238,8 @@ def keep_conditions(folder: Path, found: dict[str, Any]) -> None:
 
 
 def _environment(settings: Settings, plan: LaunchPlan) -> dict[str, str]:
-    secrets = {name: value for name in plan.secret_env if (value := settings.secret(name))}
+    names = {name: plan.secret_aliases.get(name, name) for name in plan.secret_env}
+    secrets = {name: value for name, source in names.items() if (value := settings.secret(source))}
     return {**os.environ, **secrets}
 
 

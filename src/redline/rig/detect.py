@@ -4,6 +4,7 @@ import os
 import platform
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -92,6 +93,14 @@ def parse_nvidia_smi(text: str) -> tuple[tuple[Gpu, ...], str | None]:
         )
         driver = cells[6]
     return tuple(gpus), driver
+
+
+def find_nvcc(environ: Mapping[str, str]) -> str | None:
+    """Return the CUDA compiler that kernels compiled at first use would take, or None where there is none."""
+    home = environ.get("CUDA_HOME") or environ.get("CUDA_PATH")
+    if home:
+        return shutil.which(str(Path(home) / "bin" / "nvcc"))
+    return shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
 
 
 def _read(path: Path) -> str:

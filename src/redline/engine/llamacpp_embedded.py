@@ -1,0 +1,61 @@
+"""llama.cpp's embedded form: the worker process of redline that holds xllamacpp. Knows the worker's flags only."""
+
+import sys
+from pathlib import Path
+
+from redline.catalog.fields import ResolvedTier
+from redline.catalog.types import Catalog
+from redline.engine.launch_plan import LaunchPlan, Readiness, StagePattern, StopPolicy
+from redline.rig.types import Rig
+
+STAGES: tuple[StagePattern, ...] = (
+    StagePattern(stage="loading", text="loading model"),
+    StagePattern(stage="warming", text="threadpool init"),
+)
+
+
+def embedded_plan(catalog: Catalog, tier: ResolvedTier, rig: Rig, models_dir: Path) -> LaunchPlan:
+    """Return the worker process that serves a GGUF tier on the processor."""
+    artifact = catalog.artifacts[tier.artifact.value]
+    drafter = catalog.drafters[tier.drafter.value]
+    options: dict[str, object] = {
+        "model": models_dir / artifact.place / artifact.files[0].path,
+        "alias": tier.served_name.value,
+        "host": tier.bind_host.value,
+        "port": tier.port.value,
+        "ctx": tier.max_model_len.value * tier.max_num_seqs.value,
+        "parallel": tier.max_num_seqs.value,
+        "threads": tier.threads.value or rig.cpus,
+        "ubatch": tier.batch_tokens.value,
+        "cache-type": tier.kv_cache_dtype.value,
+        "cache-ram": tier.prompt_cache_mib.value,
+        "temp": tier.temperature.value,
+        "top-p": tier.top_p.value,
+        "top-k": tier.top_k.value,
+        "min-p": tier.min_p.value,
+        "presence-penalty": tier.presence_penalty.value,
+        "repeat-penalty": tier.repetition_penalty.value,
+    }
+    if drafter.lookup and tier.spec_n.value:
+        options |= {
+            "spec-type": drafter.lookup.type,
+            "spec-key": drafter.lookup.key_tokens,
+            "spec-draft": tier.spec_n.value,
+            "spec-hits": drafter.lookup.min_hits,
+        }
+    flags = [text for name, value in options.items() if value is not None for text in (f"--{name}", str(value))]
+    return LaunchPlan(
+        slug=tier.slug,
+        engine="llamacpp",
+        engine_version=tier.engine_version.value,
+        form="embedded",
+        # -P: a folder named redline where the user stands must not shadow the installed package.
+        argv=(sys.executable, "-P", "-m", "redline.engine.worker", *flags),
+        host=tier.bind_host.value,
+        port=tier.port.value,
+        served_model=tier.served_name.value,
+        secret_env=("REDLINE_API_KEY",),
+        readiness=Readiness(model=tier.served_name.value, timeout_s=300),
+        stop=StopPolicy(grace_s=5),
+        stages=STAGES,
+    )
