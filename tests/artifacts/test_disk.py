@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.artifacts.test_headers import gguf_bytes, safetensors_bytes
 
 from redline.artifacts.disk import Presence, look_at, look_at_tier, tier_artifacts
 from redline.catalog.load import PACKAGED, read_catalog
 from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog
 from redline.settings import Layers
+from tests.artifacts.test_headers import gguf_bytes, safetensors_bytes
 
 ULTRA = "vllm/qwen38-27b-dual-ultrafast"
 INT4 = "qwen3.8-27b-autoround-int4"

@@ -6,16 +6,16 @@ of; they survive a kill, and go only when their file is whole or turned out wron
 
 import hashlib
 import shutil
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from redline.artifacts.disk import Presence, look_at
 from redline.artifacts.hub_access import HubAccess, need_library
 from redline.artifacts.hub_download import download
 from redline.artifacts.hub_errors import explain
 from redline.artifacts.hub_listing import (
-    HashFrom,
     HubFile,
     HubListing,
     ask_hub,
@@ -45,118 +45,184 @@ def known_specs(folder: Path, artifact: Artifact, origin: Hub) -> tuple[FileSpec
 def fetch_hub(artifact: Artifact, origin: Hub, models_dir: Path, access: HubAccess, report: Report) -> Path:
     """Make every file present and verified, fetching only what is missing; the caller holds the artifact's lock.
 
+    Where the hub cannot be asked what the files must be, a checkpoint that is whole by its own index is taken as it
+    is: `store.locate` says afterwards that it is not verified.
+
     Raises:
         MissingError: offline, or the hub's library is not installed, and files are missing.
         NetworkError: the hub refuses or cannot be reached; what was fetched is kept.
         DiskSpaceError, AccessError: the files cannot be written.
         IntegrityError: what came twice is not what was published.
     """
-    folder = make_dir(models_dir / artifact.place)
-    listing = _list(artifact, origin, folder, access, report)
-    listing = _adopt(listing, folder, artifact, report)
-    missing = _missing(listing, folder, artifact, report)
-    if not missing:
-        return folder
-    if access.offline:
-        raise _offline(artifact, origin, folder, [file.path for file in missing])
-    need_library()
-    parts = make_dir(models_dir / ".parts" / artifact.id)
-    _need_space(models_dir, artifact, missing, parts)
-    meter, present = Meter(), sum(file.size_bytes for file in listing.files if file not in missing)
-    total = sum(file.size_bytes for file in listing.files)
-    for file in missing:
-
-        def on_bytes(have: int, before: int = present) -> None:
-            report(FileProgress(artifact.id, "fetch", before + have, total, meter.rate(before + have)))
-
-        listing = listing.with_file(_obtain(listing, file, folder, parts, access, artifact, report, on_bytes))
-        write_listing(folder, listing)
-        present += file.size_bytes
-    shutil.rmtree(parts, ignore_errors=True)
-    return folder
+    return _Fetch(artifact, origin, models_dir, access, report).run()
 
 
-def _list(artifact: Artifact, origin: Hub, folder: Path, access: HubAccess, report: Report) -> HubListing:
-    known = catalogue_listing(artifact, origin) or read_listing(folder, artifact, origin)
-    if known is None:
-        if access.offline:
-            raise _offline(artifact, origin, folder, [spec.path for spec in artifact.files])
-        need_library()
-        report(FileProgress(artifact.id, f"listing {origin.repo}", 0, None))
-        try:
-            known = ask_hub(artifact, origin, access)
-        except Exception as error:
-            raise explain(error, origin.repo, access, f"the list of files of {artifact.title}") from None
-    write_listing(folder, known)
-    return known
+def check_hub(
+    artifact: Artifact, origin: Hub, models_dir: Path, access: HubAccess, report: Report
+) -> tuple[tuple[str, FileState], ...]:
+    """Return the state of every file, each read in full; nothing is fetched but the list of files, nor moved.
 
-
-def _adopt(listing: HubListing, folder: Path, artifact: Artifact, report: Report) -> HubListing:
-    """Return the listing with SHA-256 sums of files that are there and have the git name the hub gives for them.
-
-    The user may have brought them by other means; a file of another name is left to be found missing or wrong.
+    Raises:
+        MissingError: there is no list of the files, and the hub cannot be asked for one.
     """
-    for file in listing.files:
-        path = folder / file.path
-        if file.sha256 is None and file.git_sha1 and path.is_file() and path.stat().st_size == file.size_bytes:
-            if git_blob_sha1(path) == file.git_sha1:
+    return _Fetch(artifact, origin, models_dir, access, report, afresh=True).check()
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetch:
+    """One artifact being made whole."""
+
+    artifact: Artifact
+    origin: Hub
+    models_dir: Path
+    access: HubAccess
+    report: Report
+    afresh: bool = False
+
+    @property
+    def folder(self) -> Path:
+        return self.models_dir / self.artifact.place
+
+    @property
+    def parts(self) -> Path:
+        return self.models_dir / ".parts" / self.artifact.id
+
+    def run(self) -> Path:
+        make_dir(self.folder)
+        try:
+            listing = self._list()
+        except IntegrityError:
+            raise
+        except MissingError as error:
+            if look_at(self.models_dir, self.artifact).presence is not Presence.PRESENT:
+                raise
+            self._say(f"not verified: {error.message}")
+            return self.folder
+        listing = self._adopt(listing)
+        missing = self._missing(listing)
+        if missing and self.access.offline:
+            raise _offline(self.artifact, self.origin, self.folder, [file.path for file in missing])
+        if missing:
+            self._fetch(listing, missing)
+        return self.folder
+
+    def check(self) -> tuple[tuple[str, FileState], ...]:
+        make_dir(self.folder)
+        listing = self._adopt(self._list())
+        return tuple((file.path, self._state(file)) for file in listing.files)
+
+    def _say(self, words: str) -> None:
+        self.report(FileProgress(self.artifact.id, words, 0, None))
+
+    def _list(self) -> HubListing:
+        known = catalogue_listing(self.artifact, self.origin) or read_listing(self.folder, self.artifact, self.origin)
+        if known is None:
+            if self.access.offline:
+                raise _offline(self.artifact, self.origin, self.folder, [])
+            need_library()
+            self._say(f"listing {self.origin.repo}")
+            try:
+                known = ask_hub(self.artifact, self.origin, self.access)
+            except Exception as error:
+                what = f"the list of files of {self.artifact.title}"
+                raise explain(error, self.origin.repo, self.access, what) from None
+        write_listing(self.folder, self.artifact, known)
+        return known
+
+    def _adopt(self, listing: HubListing) -> HubListing:
+        """Return the listing with SHA-256 sums of files that are there under the git name the hub gives.
+
+        The user may have brought them by other means.
+        """
+        for file in listing.files:
+            path = self.folder / file.path
+            if file.sha256 is None and file.git_sha1 and path.is_file() and git_blob_sha1(path) == file.git_sha1:
                 listing = listing.with_file(replace(file, sha256=sha256_of(path)))
-            else:
-                set_aside(folder, path, artifact.id, FileState.WRONG_HASH, report)
-    write_listing(folder, listing)
-    return listing
+        write_listing(self.folder, self.artifact, listing)
+        return listing
 
+    def _missing(self, listing: HubListing) -> list[HubFile]:
+        missing = []
+        for file in listing.files:
+            state = self._state(file)
+            if state in (FileState.WRONG_SIZE, FileState.WRONG_HASH):
+                set_aside(self.folder, self.folder / file.path, self.artifact.id, state, self.report)
+            if state not in GOOD:
+                missing.append(file)
+        return missing
 
-def _missing(listing: HubListing, folder: Path, artifact: Artifact, report: Report) -> list[HubFile]:
-    missing = []
-    for file in listing.files:
-        state = check_file(folder, file.spec, artifact=artifact.id, report=report, said_by=file.hash_from.value)
-        if state in (FileState.WRONG_SIZE, FileState.WRONG_HASH):
-            set_aside(folder, folder / file.path, artifact.id, state, report)
-        if state not in GOOD:
-            missing.append(file)
-    return missing
+    def _state(self, file: HubFile) -> FileState:
+        state = check_file(
+            self.folder,
+            file.spec,
+            artifact=self.artifact.id,
+            report=self.report,
+            said_by=file.hash_from.value,
+            afresh=self.afresh,
+        )
+        # The hub gives its git name, and it was not adopted under that name: so it has another.
+        return FileState.WRONG_HASH if state is FileState.UNHASHED and file.git_sha1 else state
 
+    def _fetch(self, listing: HubListing, missing: list[HubFile]) -> None:
+        need_library()
+        make_dir(self.parts)
+        self._need_space(missing)
+        total = sum(file.size_bytes for file in listing.files)
+        present = total - sum(file.size_bytes for file in missing)
+        meter = Meter()
+        for file in missing:
 
-def _obtain(
-    listing: HubListing,
-    file: HubFile,
-    folder: Path,
-    parts: Path,
-    access: HubAccess,
-    artifact: Artifact,
-    report: Report,
-    on_bytes: Callable[[int], None],
-) -> HubFile:
-    part = _part(parts, file, listing)
+            def on_bytes(have: int, before: int = present) -> None:
+                done = before + have
+                self.report(FileProgress(self.artifact.id, "fetch", done, total, meter.rate(done)))
 
-    def on_wait(words: str) -> None:
-        report(FileProgress(artifact.id, words, 0, None))
+            listing = listing.with_file(self._obtain(listing, file, on_bytes))
+            write_listing(self.folder, self.artifact, listing)
+            present += file.size_bytes
+        shutil.rmtree(self.parts, ignore_errors=True)
 
-    for _ in range(2):
-        download(listing, file, part, access, on_bytes, on_wait)
-        checked = _judge(file, part, artifact, report)
-        if checked is not None:
-            make_dir((folder / file.path).parent)
-            part.replace(folder / file.path)
-            check_file(folder, checked.spec, said_by=checked.hash_from.value)
-            return checked
-        # Not kept aside, as a file of the user's own would be: gigabytes that anyone can fetch again.
-        part.unlink()
-        report(FileProgress(artifact.id, f"{file.path}: not as published, fetched again", 0, None))
-    raise IntegrityError(
-        f"{file.path} of {listing.repo} came twice with the wrong content.",
-        next_step="Something between you and the hub changes files; try another network, or a mirror (HF_ENDPOINT).",
-    )
+    def _obtain(self, listing: HubListing, file: HubFile, on_bytes: Callable[[int], None]) -> HubFile:
+        part = self._part(listing, file)
+        for _ in range(2):
+            download(listing, file, part, self.access, on_bytes, self._say)
+            checked = self._judge(file, part)
+            if checked is not None:
+                make_dir((self.folder / file.path).parent)
+                part.replace(self.folder / file.path)
+                self._state(checked)
+                return checked
+            # Not kept aside, as a file of the user's own would be: gigabytes that anyone can fetch again.
+            part.unlink()
+            self._say(f"{file.path}: not as published, fetched again")
+        raise IntegrityError(
+            f"{file.path} of {listing.repo} came twice with the wrong content.",
+            next_step="Something between you and the hub changes files; try another network or mirror (HF_ENDPOINT).",
+        )
 
+    def _part(self, listing: HubListing, file: HubFile) -> Path:
+        content = file.sha256 or file.git_sha1 or listing.commit
+        return self.parts / f"{file.path.replace('/', '__')}.{content[:16]}.part"
 
-def _judge(file: HubFile, part: Path, artifact: Artifact, report: Report) -> HubFile | None:
-    """Return the file with its SHA-256, or None when its bytes are not those that were published."""
-    if file.sha256 is not None:
-        return file if sha256_of(part, artifact=artifact.id, report=report) == file.sha256 else None
-    if file.git_sha1 is not None:
-        return replace(file, sha256=sha256_of(part)) if git_blob_sha1(part) == file.git_sha1 else None
-    return file if file.hash_from is HashFrom.NOBODY else None
+    def _judge(self, file: HubFile, part: Path) -> HubFile | None:
+        """Return the file with its SHA-256, or None when its bytes are not those that were published."""
+        if file.sha256 is not None:
+            right = sha256_of(part, artifact=self.artifact.id, report=self.report) == file.sha256
+            return file if right else None
+        if file.git_sha1 is not None:
+            return replace(file, sha256=sha256_of(part)) if git_blob_sha1(part) == file.git_sha1 else None
+        return file
+
+    def _need_space(self, missing: list[HubFile]) -> None:
+        have = sum(path.stat().st_size for path in self.parts.glob("*.part"))
+        missing_bytes = max(0, sum(file.size_bytes for file in missing) - have)
+        margin = _SMALL_MARGIN_BYTES if missing_bytes < _SMALL_BYTES else _MARGIN_BYTES
+        need, free = round(missing_bytes * _MARGIN_SHARE) + margin, shutil.disk_usage(self.models_dir).free
+        if free < need:
+            raise DiskSpaceError(
+                f"{self.artifact.title} needs {format_bytes(need)} on the disk of {self.models_dir} "
+                f"({format_bytes(missing_bytes)} to fetch, and room to work), and {format_bytes(free)} are free.",
+                next_step="Free some space, or set MODEL_DIR to a folder on another disk.",
+            )
 
 
 def git_blob_sha1(path: Path) -> str:
@@ -166,24 +232,6 @@ def git_blob_sha1(path: Path) -> str:
         while chunk := file.read(2**20):
             digest.update(chunk)
     return digest.hexdigest()
-
-
-def _part(parts: Path, file: HubFile, listing: HubListing) -> Path:
-    name = file.path.replace("/", "__")
-    return parts / f"{name}.{(file.sha256 or file.git_sha1 or listing.commit)[:16]}.part"
-
-
-def _need_space(models_dir: Path, artifact: Artifact, missing: Iterable[HubFile], parts: Path) -> None:
-    have = sum(path.stat().st_size for path in parts.glob("*.part"))
-    missing_bytes = max(0, sum(file.size_bytes for file in missing) - have)
-    margin = _SMALL_MARGIN_BYTES if missing_bytes < _SMALL_BYTES else _MARGIN_BYTES
-    need, free = round(missing_bytes * _MARGIN_SHARE) + margin, shutil.disk_usage(models_dir).free
-    if free < need:
-        raise DiskSpaceError(
-            f"{artifact.title} needs {format_bytes(need)} on the disk of {models_dir} ({format_bytes(missing_bytes)} "
-            f"to fetch, and room to work), and {format_bytes(free)} are free.",
-            next_step="Free some space, or set MODEL_DIR to a folder on another disk.",
-        )
 
 
 def _offline(artifact: Artifact, origin: Hub, folder: Path, lacking: list[str]) -> MissingError:

@@ -95,7 +95,7 @@ def need_library() -> None:
             next_step=f"{sys.executable} -m pip install {PACKAGE}",
         ) from None
     disable_progress_bars()
-    logging.set_verbosity_error()
+    logging.set_verbosity(logging.ERROR)
 
 
 def _place(origin: str) -> str:

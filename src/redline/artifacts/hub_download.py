@@ -99,11 +99,11 @@ def _patience(error: Exception, failures: int) -> float | None:
 
     if failures >= _TRIES_WITHOUT_A_BYTE:
         return None
-    usual = _FIRST_WAIT_S * 2 ** max(0, failures - 1)
+    usual = _FIRST_WAIT_S * 2.0 ** max(0, failures - 1)
     if isinstance(error, _CutOff | httpx2.TransportError):
         return usual
     if isinstance(error, HfHubHTTPError):
-        status = error.response.status_code
+        status: int = error.response.status_code
         if status == 429:
             asked = wait_seconds(error.response.headers)
             return None if asked is None or asked > _LONGEST_WAIT_S else max(float(asked), usual)
@@ -124,9 +124,9 @@ def _final(error: Exception, listing: HubListing, file: HubFile, part: Path, acc
 
 def _wait(seconds: float, why: str, on_wait: OnWait) -> None:
     """Wait in short steps; `on_wait` may raise to end it, as it does when the user presses Ctrl-C."""
-    until = time.monotonic() + seconds
+    until, words = time.monotonic() + seconds, f"waiting {seconds:g} s: {why}"
     while (left := until - time.monotonic()) > 0:
-        on_wait(f"waiting {left:.0f} s: {why}")
+        on_wait(words)
         time.sleep(min(_TICK_S, left))
 
 

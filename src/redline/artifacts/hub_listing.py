@@ -17,8 +17,8 @@ from redline.catalog.types import Artifact, FileSpec, Hub
 from redline.errors import IntegrityError, NetworkError, RefusedError
 from redline.record.files import read_json, write_atomic
 
-LISTING_FILE: Final = ".hub.json"
 SCHEMA: Final = 1
+_TIMEOUT_S: Final = 10.0
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 # Of a safetensors checkpoint no engine reads these: other formats of the same weights, and what git keeps.
@@ -64,9 +64,14 @@ class HubListing:
         return replace(self, files=tuple(file if old.path == file.path else old for old in self.files))
 
 
+def listing_path(folder: Path, artifact: Artifact) -> Path:
+    """Return where an artifact's record lies; several artifacts may share a folder."""
+    return folder / f".hub.{artifact.id}.json"
+
+
 def read_listing(folder: Path, artifact: Artifact, origin: Hub) -> HubListing | None:
     """Return the record kept beside the files, or None where there is none of this repository and revision."""
-    data = read_json(folder / LISTING_FILE)
+    data = read_json(listing_path(folder, artifact))
     if not isinstance(data, Mapping) or data.get("schema_version") != SCHEMA:
         return None
     try:
@@ -80,9 +85,10 @@ def read_listing(folder: Path, artifact: Artifact, origin: Hub) -> HubListing | 
     return found if not wanted or wanted == {file.path for file in files} else None
 
 
-def write_listing(folder: Path, listing: HubListing) -> None:
+def write_listing(folder: Path, artifact: Artifact, listing: HubListing) -> None:
     """Keep a listing beside the files."""
-    write_atomic(folder / LISTING_FILE, json.dumps({"schema_version": SCHEMA, **asdict(listing)}, indent=1) + "\n")
+    path = listing_path(folder, artifact)
+    write_atomic(path, json.dumps({"schema_version": SCHEMA, **asdict(listing)}, indent=1) + "\n")
 
 
 def catalogue_listing(artifact: Artifact, origin: Hub) -> HubListing | None:
@@ -123,7 +129,7 @@ def ask_hub(artifact: Artifact, origin: Hub, access: HubAccess) -> HubListing:
         )
     # Not `list_repo_tree`: that one waits out a 429 in silence, for minutes, where nothing can interrupt it.
     api = HfApi(endpoint=access.endpoint, token=access.find_token()[0] or False)
-    info = api.model_info(origin.repo, revision=origin.revision, timeout=30, files_metadata=True)
+    info = api.model_info(origin.repo, revision=origin.revision, timeout=_TIMEOUT_S, files_metadata=True)
     if info.sha is None or info.siblings is None:
         raise NetworkError(
             f"{access.page(origin.repo)} names no commit or no files, so nothing can be pinned.",
@@ -163,7 +169,9 @@ def _headers(path: str, listing: HubListing, access: HubAccess) -> tuple[int, st
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
 
     url = hf_hub_url(listing.repo, path, revision=listing.commit, endpoint=access.endpoint)
-    found = get_hf_file_metadata(url, token=access.find_token()[0] or False, timeout=30, endpoint=access.endpoint)
+    found = get_hf_file_metadata(
+        url, token=access.find_token()[0] or False, timeout=_TIMEOUT_S, endpoint=access.endpoint
+    )
     if found.size is None:
         raise NetworkError(
             f"{access.endpoint} does not say how large {path} of {listing.repo} is.",

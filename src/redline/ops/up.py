@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from redline.artifacts.disk import look_at_tier, tier_artifacts
+from redline.artifacts.hub_access import hub_access
 from redline.artifacts.progress import FileProgress
 from redline.artifacts.store import ensure, locate
 from redline.bench.quick import QuickRegime
@@ -195,13 +196,15 @@ def _fetch(catalog: Catalog, settings: Settings, request: UpRequest, prepared: _
 def fetch_artifact(catalog: Catalog, settings: Settings, artifact_id: str) -> Iterator[Event]:
     """Yield the progress of making an artifact present and verified."""
 
+    hub = hub_access(settings)
+
     def work(report: Any) -> None:
-        ensure(catalog, artifact_id, settings.models_dir, report)
+        ensure(catalog, artifact_id, settings.models_dir, report, hub)
 
     progress: Iterator[FileProgress] = follow_callback(work)
     yield from progress
-    artifact = catalog.artifacts[artifact_id]
-    yield FilesReady(artifact=artifact, folder=str(artifact_folder(settings.models_dir, artifact)))
+    state = locate(settings.models_dir, catalog.artifacts[artifact_id])
+    yield FilesReady(artifact=catalog.artifacts[artifact_id], folder=state.folder, verified=state.verified)
 
 
 def _open_run(catalog: Catalog, settings: Settings, request: UpRequest, prepared: _Prepared) -> Run:
