@@ -67,6 +67,15 @@ def test_shard_cut_off_is_named(catalog: Catalog, tmp_path: Path) -> None:
     assert (found.presence, found.damaged) == (Presence.PARTIAL, ("layers-2.safetensors",))
 
 
+def test_a_quick_look_reads_no_headers(catalog: Catalog, tmp_path: Path) -> None:
+    make_checkpoint(tmp_path / INT4)
+    path = tmp_path / INT4 / "layers-2.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+    assert look_at(tmp_path, catalog.artifacts[INT4], headers=False).presence is Presence.PRESENT
+    path.write_bytes(b"")
+    assert look_at(tmp_path, catalog.artifacts[INT4], headers=False).damaged == ("layers-2.safetensors",)
+
+
 def test_link_out_of_the_models_folder_is_named(catalog: Catalog, tmp_path: Path) -> None:
     models, elsewhere = tmp_path / "models", tmp_path / "elsewhere"
     make_checkpoint(models / INT4)

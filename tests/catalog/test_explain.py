@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from redline.catalog.explain import counts, evidence_of, explain_origin, hazards_of
+from redline.catalog.explain import counts, evidence_of, explain_origin, hazards_of, served_model
 from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog
 from redline.settings import Layers
@@ -88,6 +88,15 @@ def test_hazards_follow_the_settled_values(catalog: Catalog) -> None:
     assert "dflash2-fp8-depth" not in {hazard.id for hazard in hazards_of(catalog, resolve(catalog, ULTRA, Layers()))}
     short = resolve(catalog, SUPER, Layers(environ={"MAX_MODEL_LEN": "8192"}))
     assert "dflash2-fp8-depth" not in {hazard.id for hazard in hazards_of(catalog, short)}
+
+
+def test_a_gguf_without_its_projector_reads_no_images(catalog: Catalog) -> None:
+    def sees(slug: str) -> bool:
+        return served_model(catalog, resolve(catalog, slug, Layers())).capabilities.vision.offered
+
+    assert sees("llamacpp/qwen38-27b-single-iq4xs")
+    assert not sees("llamacpp/qwen38-27b-dual-q8kxl")
+    assert sees(ULTRA)
 
 
 def test_a_fault_of_older_versions_is_not_held_against_the_pin(catalog: Catalog) -> None:

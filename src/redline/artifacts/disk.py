@@ -86,13 +86,16 @@ def look_at_tier(catalog: Catalog, tier: ResolvedTier, models_dir: Path) -> Disk
     )
 
 
-def look_at(models_dir: Path, artifact: Artifact) -> ArtifactOnDisk:
-    """Return what is there of one artifact. Where its files are not listed, its own index says what must be."""
+def look_at(models_dir: Path, artifact: Artifact, *, headers: bool = True) -> ArtifactOnDisk:
+    """Return what is there of one artifact. Where its files are not listed, its own index says what must be.
+
+    Without `headers` a shard counts as whole when it is not empty, so that a list of all tiers stays quick.
+    """
     folder = models_dir / artifact.place
     missing: list[str] = []
     damaged: list[str] = []
     there: list[str] = []
-    for name, fault in _faults(folder, artifact):
+    for name, fault in _faults(folder, artifact, headers):
         (there if fault is None else missing if fault == "missing" else damaged).append(name)
     presence = Presence.PRESENT if not missing and not damaged else Presence.PARTIAL if there else Presence.ABSENT
     if damaged:
@@ -108,7 +111,7 @@ def look_at(models_dir: Path, artifact: Artifact) -> ArtifactOnDisk:
     )
 
 
-def _faults(folder: Path, artifact: Artifact) -> Iterator[tuple[str, str | None]]:
+def _faults(folder: Path, artifact: Artifact, headers: bool) -> Iterator[tuple[str, str | None]]:  # noqa: FBT001
     """Yield every file that must be there with what is wrong with it: None, `missing` or `damaged`."""
     if artifact.files:
         for spec in artifact.files:
@@ -127,11 +130,14 @@ def _faults(folder: Path, artifact: Artifact) -> Iterator[tuple[str, str | None]
         if size is None:
             yield name, "missing"
             continue
-        try:
-            whole = read_safetensors_header(folder / name).file_bytes == size
-        except (HeaderError, OSError):
-            whole = False
-        yield name, None if whole else "damaged"
+        yield name, None if size and (not headers or _is_whole(folder / name, size)) else "damaged"
+
+
+def _is_whole(path: Path, size: int) -> bool:
+    try:
+        return read_safetensors_header(path).file_bytes == size
+    except (HeaderError, OSError):
+        return False
 
 
 def _read_draft(folder: Path, artifact: Artifact) -> DraftOnDisk | None:

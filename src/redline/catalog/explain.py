@@ -1,8 +1,10 @@
 """Where a value came from, in words; and what is known of a tier besides its values: faults and numbers."""
 
+from dataclasses import replace
+
 from redline.catalog.fields import ResolvedTier
 from redline.catalog.resolve import matches
-from redline.catalog.types import Catalog, Evidence, EvidenceKind, Hazard
+from redline.catalog.types import Catalog, Evidence, EvidenceKind, Hazard, Model, Offer
 from redline.catalog.versions import in_versions
 
 _LAYERS = {
@@ -24,6 +26,16 @@ def explain_origin(catalog: Catalog, origin: str) -> str:
         model = catalog.models.get(model_id)
         return next((sampler.source for sampler in model.samplers if sampler.id == row), "") if model else ""
     return _LAYERS.get(kind, "")
+
+
+def served_model(catalog: Catalog, tier: ResolvedTier) -> Model:
+    """Return a tier's model with what this tier can do: a GGUF without its projector reads no images."""
+    model = catalog.models[tier.key.model]
+    artifact = catalog.artifacts[tier.artifact.value]
+    if artifact.format != "gguf" or tier.projector.value is not None or not model.capabilities.vision.offered:
+        return model
+    blind = Offer(offered=False, why="this tier carries no vision projector", source=tier.projector.origin)
+    return replace(model, capabilities=replace(model.capabilities, vision=blind))
 
 
 def hazards_of(catalog: Catalog, tier: ResolvedTier) -> tuple[Hazard, ...]:

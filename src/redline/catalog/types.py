@@ -256,7 +256,8 @@ class EngineVersion:
     """One released version. Capabilities are claimed for this version only.
 
     `image` is its container; `driver_min` the first NVIDIA driver branch that runs its CUDA; `kv_cache_dtypes` all
-    that its command line takes.
+    that its command line takes; `without_deep_gemm` the compute capabilities on which DeepGEMM must be off for fp8 and
+    fp4 weights.
     """
 
     version: str
@@ -269,6 +270,7 @@ class EngineVersion:
     driver_min: int | None = None
     kv_cache_dtypes: tuple[str, ...] = ()
     attention: AttentionFacts | None = None
+    without_deep_gemm: tuple[str, ...] = ()
     environment: Mapping[str, EnvironmentDefault] = field(default_factory=dict)
     patches: tuple[Patch, ...] = ()
     note: str = ""

@@ -32,6 +32,11 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "verify": ("redline.cli.prove", "verify", "Check that a server does what it should."),
     "bench": ("redline.cli.prove", "bench", "Measure a server, with intervals."),
     "runs": ("redline.cli.prove", "runs", "List what was done and measured."),
+    "fake-engine": (
+        "redline.cli.fake_engine",
+        "fake_engine",
+        "Play an engine, behaving or not: for trying and testing.",
+    ),
     "doctor": ("redline.cli.doctor", "doctor", "Look at this machine for what would get in the way."),
 }
 _ALIASES: Final = {"switch": "up"}

@@ -89,12 +89,12 @@ def bench(
     from redline.ops.events import Measured
     from redline.ops.prove import find_subject, recorded
     from redline.record.codec import jsonable
-    from redline.workload.prompts import PromptClass
+    from redline.workload.prompts import SHORT_CLASSES, PromptClass
 
     assert quick
     settings = load_settings()
     subject = find_subject(load_catalog(settings.user_catalog_dir), settings, name, url, model)
-    regime = QuickRegime(classes=tuple(PromptClass(word) for word in classes) or tuple(PromptClass))
+    regime = QuickRegime(classes=tuple(PromptClass(word) for word in classes) or SHORT_CLASSES)
     summaries: tuple[Any, ...] = ()
     with (
         Screen(quiet=as_json) as screen,

@@ -29,7 +29,7 @@ def render(slugs: tuple[str, ...], kind: Any, *, everything: bool, as_json: bool
     """
     from redline.catalog.load import load_catalog
     from redline.catalog.resolve import resolve
-    from redline.cli.findings import write_setting_warnings
+    from redline.cli.findings import write_findings
     from redline.ops.render import render_tier
     from redline.record.codec import jsonable
     from redline.rig.detect import detect_rig
@@ -38,12 +38,11 @@ def render(slugs: tuple[str, ...], kind: Any, *, everything: bool, as_json: bool
     catalog = load_catalog(settings.user_catalog_dir)
     if not slugs and not everything:
         raise UsageError("Name a tier, or --all.", next_step="`redline tiers --all` lists them.")
-    write_setting_warnings(settings.layers)
     rig, done = detect_rig(), []
     for slug in [*slugs, *(catalog.tiers if everything else ())]:
         tier = resolve(catalog, slug, settings.layers)
         try:
-            done.append(render_tier(catalog, tier, rig, settings.models_dir, kind))
+            done.append(render_tier(catalog, tier, rig, settings.models_dir, kind, settings.layers))
         except UsageError:
             if slug in slugs:
                 raise
@@ -52,6 +51,7 @@ def render(slugs: tuple[str, ...], kind: Any, *, everything: bool, as_json: bool
         click.echo(json.dumps(data[0] if len(done) == 1 and not everything else data))
         return ExitCode.DONE
     for number, rendering in enumerate(done):
+        write_findings(rendering.findings, err=True)
         for note in rendering.notes:
             click.echo(click.style("note     ", fg="cyan") + note, err=True)
         if len(done) > 1:

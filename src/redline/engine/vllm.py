@@ -84,7 +84,7 @@ class Vllm:
             host=tier.bind_host.value,
             port=tier.port.value,
             served_model=tier.served_name.value,
-            env=environment(tier, rig, version),
+            env=environment(catalog, tier, rig, version),
             secret_env=("VLLM_API_KEY",),
             secret_aliases={"VLLM_API_KEY": "REDLINE_API_KEY"},
             container=_container(tier, version) if inside else None,
@@ -157,7 +157,7 @@ def speculative_config(catalog: Catalog, tier: ResolvedTier, root: str) -> str |
     return _json(config)
 
 
-def environment(tier: ResolvedTier, rig: Rig, version: EngineVersion) -> dict[str, str]:
+def environment(catalog: Catalog, tier: ResolvedTier, rig: Rig, version: EngineVersion) -> dict[str, str]:
     """Return the variables of the engine. A variable is never set to nothing, which vLLM would refuse or misread."""
     links = interconnect(tier)
     found = {name: default.value for name, default in version.environment.items()}
@@ -171,6 +171,10 @@ def environment(tier: ResolvedTier, rig: Rig, version: EngineVersion) -> dict[st
         found["PYTORCH_CUDA_ALLOC_CONF"] = allocator
     if rig.wsl and version.can("wsl2_pinned_memory"):
         found["VLLM_WSL2_ENABLE_PIN_MEMORY"] = "1"
+    quantization = catalog.artifacts[tier.artifact.value].quantization
+    method = quantization.method if quantization else ""
+    if method.startswith(("fp8", "modelopt")) and any(gpu.compute in version.without_deep_gemm for gpu in rig.gpus):
+        found["VLLM_USE_DEEP_GEMM"] = "0"
     # Only its absence means off: vLLM takes int8 or fp8 and refuses an empty value (vllm 0.33.0 envs.py:1560).
     if tier.w4a8.value:
         found["VLLM_MARLIN_INPUT_DTYPE"] = "int8"

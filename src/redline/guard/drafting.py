@@ -51,8 +51,8 @@ def _drafter_depth(context: GuardContext) -> Finding | None:
         "resets, and shapes no weight.",
         remedy=f"Use SPEC_N={block - 1}, SPEC_N=0 to switch drafting off, or a drafter exported with block_size "
         f"{1 + depth.value}. As an experiment every result is labelled.",
-        source="club-3090 tier hierarchy post, comment of aklaiber82; vllm 0.33.0 model_executor/models/qwen3_dflash2.py:256; "
-        "llama.cpp b11434 common/speculative.cpp:1075",
+        source="club-3090 tier hierarchy post, comment of aklaiber82; vllm 0.33.0 "
+        "model_executor/models/qwen3_dflash2.py:256; llama.cpp b11434 common/speculative.cpp:1075",
         versions="all vLLM with DFlash2; llama.cpp cuts a larger depth",
         override=experiment("drafter-depth"),
     )

@@ -37,7 +37,7 @@ def judge_command(argv: Sequence[str], model: Model) -> tuple[Finding, ...]:
 
 
 def judge_spread(spread: Spread, model: Model, *, gpus_of_tier: int) -> tuple[Finding, ...]:
-    """Return what is legal and still a poor choice of a spread. `gpus_of_tier` is how many GPUs the tier itself needs."""
+    """Return what is legal and still a poor choice. `gpus_of_tier` is how many GPUs the tier itself needs."""
     return tuple(_warnings(spread, model, gpus_of_tier))
 
 

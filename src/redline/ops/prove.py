@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from redline.catalog.explain import served_model
+from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog, Model
 from redline.launch.state import ServerState
 from redline.ops.servers import pick_server, target_of, wait_ready
@@ -47,7 +49,7 @@ def find_subject(catalog: Catalog, settings: Settings, name: str | None, url: st
     depth = (conditions.get("resolved") or {}).get("spec_n") or {"value": 0}
     return Subject(
         target=target_of(record, settings),
-        model=catalog.models[key.model] if key else None,
+        model=served_model(catalog, resolve(catalog, key.slug, settings.layers)) if key else None,
         drafting=bool(depth["value"]),
         conditions=conditions,
     )

@@ -2,20 +2,26 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
-from redline.artifacts.disk import tier_artifacts
 from redline.catalog.fields import ResolvedTier
-from redline.catalog.types import Catalog, Undeclared
+from redline.catalog.types import Catalog
 from redline.engine.launch_plan import LaunchPlan
 from redline.engine.protocol import Form
 from redline.engine.registry import get_engine
+from redline.guard.finding import Finding
+from redline.guard.rules import GuardContext, run_guards
 from redline.launch.render.argv import render_argv
 from redline.launch.render.compose import render_compose
 from redline.launch.render.docker import docker_argv, render_docker
+from redline.plan.dispatch import plan_tier
 from redline.rig.types import Rig
+from redline.settings import Layers
 
 Kind = Literal["argv", "docker", "compose"]
+_OF_THIS_MACHINE: Final = frozenset(
+    {"tier-status", "memory-fit", "gpu-count", "gpu-mixed", "driver-old", "open-address"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +37,21 @@ class Rendering:
     env: dict[str, str]
     url: str
     text: str
+    findings: tuple[Finding, ...]
     notes: tuple[str, ...]
 
 
-def render_tier(catalog: Catalog, tier: ResolvedTier, rig: Rig, models_dir: Path, kind: Kind) -> Rendering:
-    """Return a tier in one form of text. Nothing needs to be on disk, and no guard is asked.
+def render_tier(
+    catalog: Catalog,
+    tier: ResolvedTier,
+    rig: Rig,
+    models_dir: Path,
+    kind: Kind,
+    layers: Layers | None = None,
+) -> Rendering:
+    """Return a tier in one form of text, with what guards would say of it. Nothing needs to be on disk.
+
+    The text may be for another machine, so guards of this one's GPUs, memory and ports are not asked.
 
     Raises:
         UsageError: the tier has no such form.
@@ -53,17 +69,19 @@ def render_tier(catalog: Catalog, tier: ResolvedTier, rig: Rig, models_dir: Path
         env=dict(plan.env),
         url=plan.url,
         text=text,
-        notes=_notes(catalog, tier, plan),
+        findings=_findings(catalog, tier, rig, layers),
+        notes=_notes(plan),
     )
 
 
-def _notes(catalog: Catalog, tier: ResolvedTier, plan: LaunchPlan) -> tuple[str, ...]:
-    notes = [
-        f"{artifact.id} is undeclared: {artifact.origin.need}"
-        for artifact in tier_artifacts(catalog, tier)
-        if isinstance(artifact.origin, Undeclared)
-    ]
+def _findings(catalog: Catalog, tier: ResolvedTier, rig: Rig, layers: Layers | None) -> tuple[Finding, ...]:
+    context = GuardContext(
+        catalog=catalog, tier=tier, rig=rig, fit=plan_tier(catalog, tier, rig), layers=layers or Layers()
+    )
+    return tuple(finding for finding in run_guards(context) if finding.rule_id not in _OF_THIS_MACHINE)
 
-    if plan.container is not None:
-        notes.append("the container form was rendered and read, not run against a docker daemon here")
-    return tuple(notes)
+
+def _notes(plan: LaunchPlan) -> tuple[str, ...]:
+    if plan.container is None:
+        return ()
+    return ("the container form was rendered and read, not run against a docker daemon here",)

@@ -1,7 +1,7 @@
 """The catalogue as seen from one rig: each tier with its fit, its files, its status, and what was measured of it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -72,15 +72,18 @@ def list_tiers(catalog: Catalog, rig: Rig, models_dir: Path, words: Sequence[str
         UsageError: a comparison that is none.
     """
     tests = [(word.lower(), _context_test(word.lower())) for word in words]
-    rows = [_row(catalog, rig, models_dir, slug) for slug in catalog.tiers]
+    files = {
+        artifact.id: look_at(models_dir, artifact, headers=False).presence for artifact in catalog.artifacts.values()
+    }
+    rows = [_row(catalog, rig, files, slug) for slug in catalog.tiers]
     return tuple(row for row in rows if all(_matches(catalog, row, word, test) for word, test in tests))
 
 
-def _row(catalog: Catalog, rig: Rig, models_dir: Path, slug: str) -> TierRow:
+def _row(catalog: Catalog, rig: Rig, files: Mapping[str, Presence], slug: str) -> TierRow:
     tier = resolve(catalog, slug, Layers())
     fit: FitPlan = plan_tier(catalog, tier, rig)
     artifacts = tier_artifacts(catalog, tier)
-    found = [look_at(models_dir, artifact).presence for artifact in artifacts]
+    found = [files[artifact.id] for artifact in artifacts]
     whole = all(presence is Presence.PRESENT for presence in found)
     some = any(presence is not Presence.ABSENT for presence in found)
     return TierRow(

@@ -17,6 +17,7 @@ from redline.artifacts.hub_access import hub_access
 from redline.artifacts.progress import FileProgress
 from redline.artifacts.store import ensure, locate
 from redline.bench.quick import QuickRegime
+from redline.catalog.explain import served_model
 from redline.catalog.fields import TIER_FIELDS, ResolvedTier
 from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog
@@ -253,7 +254,7 @@ def _prove(
     run.append(ServerStarted(server_id=record.server_id, ready_s=ready_s, memory_bytes=resident_bytes(record)))
     yield Started(server=record, seconds=ready_s)
     target = target_of(record, settings)
-    model = catalog.models[prepared.tier.key.model]
+    model = served_model(catalog, prepared.tier)
     code = ExitCode.DONE
     for event in verify(target, model, run, drafting=prepared.tier.spec_n.value > 0):
         if isinstance(event, ChecksDone):

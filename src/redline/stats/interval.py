@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from statistics import fmean, median, stdev
 from typing import Final
 
+from redline.stats.distribution import t_quantile
+
 Z_95: Final = 1.959963984540054
 
 
@@ -28,8 +30,8 @@ class Estimate:
         return None if self.high is None or self.low is None else (self.high - self.low) / 2
 
 
-def estimate_mean(values: Sequence[float]) -> Estimate:
-    """Return mean, median and Student's t interval of independent values.
+def estimate_mean(values: Sequence[float], alpha: float = 0.05) -> Estimate:
+    """Return mean, median and Student's t interval of independent values, which misses with chance `alpha`.
 
     Raises:
         ValueError: no values.
@@ -39,7 +41,7 @@ def estimate_mean(values: Sequence[float]) -> Estimate:
     n, mean = len(values), fmean(values)
     if n == 1:
         return Estimate(n=1, mean=mean, median=mean, low=None, high=None)
-    half = t_quantile(0.975, n - 1) * stdev(values) / math.sqrt(n)
+    half = t_quantile(1 - alpha / 2, n - 1) * stdev(values) / math.sqrt(n)
     return Estimate(n=n, mean=mean, median=median(values), low=mean - half, high=mean + half)
 
 
@@ -76,52 +78,3 @@ def wilson_interval(successes: int, trials: int, z: float = Z_95) -> tuple[float
     centre = (share + square / (2 * trials)) / (1 + square / trials)
     half = z / (1 + square / trials) * math.sqrt(share * (1 - share) / trials + square / (4 * trials * trials))
     return max(0.0, centre - half), min(1.0, centre + half)
-
-
-def t_quantile(probability: float, degrees: float) -> float:
-    """Return the quantile of Student's t for 0.5 <= probability < 1, by bisection on the exact distribution.
-
-    Raises:
-        ValueError: arguments outside that range.
-    """
-    if not 0.5 <= probability < 1 or degrees <= 0:
-        raise ValueError(f"no t quantile at probability {probability} and {degrees} degrees of freedom")
-    low, high = 0.0, 1.0
-    while _t_cdf(high, degrees) < probability:
-        high *= 2
-    for _ in range(100):
-        middle = (low + high) / 2
-        if _t_cdf(middle, degrees) < probability:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
-
-
-def _t_cdf(t: float, degrees: float) -> float:
-    x = degrees / (degrees + t * t)
-    return 1 - 0.5 * _incomplete_beta(degrees / 2, 0.5, x)
-
-
-def _incomplete_beta(a: float, b: float, x: float) -> float:
-    """Regularised incomplete beta function by Lentz's continued fraction (Numerical Recipes, section 6.4)."""
-    if x <= 0 or x >= 1:
-        return max(0.0, min(1.0, x))
-    if x > (a + 1) / (a + b + 2):
-        return 1 - _incomplete_beta(b, a, 1 - x)
-    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
-    tiny, c, d = 1e-300, 1.0, 1 - (a + b) * x / (a + 1)
-    d = 1 / (d if abs(d) > tiny else tiny)
-    fraction = d
-    for m in range(1, 300):
-        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        for numerator in (even, odd):
-            d = 1 + numerator * d
-            d = 1 / (d if abs(d) > tiny else tiny)
-            c = 1 + numerator / c
-            c = c if abs(c) > tiny else tiny
-            fraction *= c * d
-        if abs(c * d - 1) < 1e-14:
-            break
-    return front * fraction / a
