@@ -5,13 +5,16 @@ ENGINE_ARGS are judged by the same table. Each finding names the line of vLLM's 
 mostly after the weights are loaded.
 """
 
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from redline.catalog.types import Model
+from redline.guard.context import GuardContext
 from redline.guard.finding import Finding, Severity
 from redline.guard.parallel import undivided_heads
+from redline.guard.registry import guard
 from redline.plan.spread import Cut, Spread
 
 VERSIONS: Final = "vLLM 0.33.0"
@@ -46,7 +49,7 @@ class _Words:
 
     def __init__(self, argv: Sequence[str]) -> None:
         self._values: dict[str, str | None] = {}
-        for word, after in zip(argv, [*argv[1:], "-"], strict=True):
+        for word, after in itertools.zip_longest(argv, argv[1:], fillvalue="-"):
             if word.startswith("-"):
                 name, equals, value = word.partition("=")
                 self._values[name] = value if equals else after if not after.startswith("-") else None
@@ -188,6 +191,22 @@ def _warnings(spread: Spread, model: Model, gpus_of_tier: int) -> Iterator[Findi
         )
 
 
+@guard("spans-machines")
+def _spans_machines(context: GuardContext) -> Finding | None:
+    words = _Words(context.extra_args)
+    names = (*_NODES, *_RANK, "--headless", "--master-addr")
+    flag = next((name for name in names if words.has(name)), None)
+    if flag is None or context.tier.key.engine != "vllm":
+        return None
+    return _refuse(
+        "spans-machines",
+        f"{flag} in ENGINE_ARGS: redline starts one process on this machine, and it would wait for others that nobody "
+        "starts.",
+        f"`redline render {context.tier.slug} --as multinode --node A --node B` writes the command of each machine.",
+        "vllm 0.33.0 entrypoints/cli/serve.py:218-226; config/parallel.py:1064",
+    )
+
+
 def _legal_sizes(model: Model) -> str:
     return ", ".join(str(size) for size in range(1, 33) if undivided_heads(model.architecture, size) is None)
 
@@ -199,6 +218,4 @@ def _refuse(rule_id: str, message: str, remedy: str, source: str, versions: str 
 def _finding(
     severity: Severity, rule_id: str, message: str, remedy: str, source: str, versions: str = VERSIONS
 ) -> Finding:
-    return Finding(
-        rule_id=rule_id, severity=severity, message=message, remedy=remedy, source=source, versions=versions
-    )
+    return Finding(rule_id=rule_id, severity=severity, message=message, remedy=remedy, source=source, versions=versions)
