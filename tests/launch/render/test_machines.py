@@ -16,6 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from redline.catalog.load import PACKAGED, read_catalog
 from redline.engine.launch_plan import LaunchPlan
+from redline.engine.protocol import Form
 from redline.engine.registry import get_engine
 from redline.errors import UsageError
 from redline.launch.render.lws import lws_objects
@@ -37,7 +38,7 @@ SCHEMA = yaml.safe_load((Path(__file__).parent / "schemas" / "leaderworkerset-v1
 
 def plan_of(slug: str, layout: Layout, kind: str, env: dict[str, str] | None = None) -> tuple[LaunchPlan, Spread]:
     tier, spread, _ = lay_out(CATALOG, slug, Layers(environ=env or {}), layout, kind)
-    form = "docker" if kind == "lws" or layout.container else None
+    form: Form | None = "docker" if kind == "lws" or layout.container else None
     return get_engine(tier.key.engine).launch_plan(CATALOG, tier, RIG, MODELS, form), spread
 
 
