@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from redline.artifacts.disk import tier_artifacts
+from redline.artifacts.hub_access import hub_access
 from redline.artifacts.progress import FileProgress
-from redline.artifacts.store import artifact_folder, ensure, locate
+from redline.artifacts.store import ensure, locate
 from redline.bench.quick import QuickRegime
 from redline.catalog.explain import served_model
 from redline.catalog.fields import TIER_FIELDS, ResolvedTier
@@ -125,13 +126,15 @@ def _fetch(catalog: Catalog, settings: Settings, request: UpRequest, prepared: P
 def fetch_artifact(catalog: Catalog, settings: Settings, artifact_id: str) -> Iterator[Event]:
     """Yield the progress of making an artifact present and verified."""
 
+    hub = hub_access(settings)
+
     def work(report: Any) -> None:
-        ensure(catalog, artifact_id, settings.models_dir, report)
+        ensure(catalog, artifact_id, settings.models_dir, report, hub)
 
     progress: Iterator[FileProgress] = follow_callback(work)
     yield from progress
-    artifact = catalog.artifacts[artifact_id]
-    yield FilesReady(artifact=artifact, folder=str(artifact_folder(settings.models_dir, artifact)))
+    state = locate(settings.models_dir, catalog.artifacts[artifact_id])
+    yield FilesReady(artifact=catalog.artifacts[artifact_id], folder=state.folder, verified=state.verified)
 
 
 def _open_run(settings: Settings, request: UpRequest, prepared: Prepared, made_from: dict[str, Any]) -> Run:
