@@ -8,7 +8,7 @@ import pytest
 
 import redline
 
-HEAVY = {"httpx2", "numpy", "textual", "xllamacpp", "gguf"}
+HEAVY = {"httpx2", "huggingface_hub", "numpy", "textual", "xllamacpp", "gguf"}
 
 
 def modules_after(code: str) -> set[str]:

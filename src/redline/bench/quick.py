@@ -45,6 +45,14 @@ class BenchSample:
     accepted_tokens: int | None
     error: str | None
     accepted_by_position: tuple[int, ...] | None = None
+    boot_id: str | None = None
+    cached_tokens: int | None = None
+    wall_tok_s: float | None = None
+    finish_reason: str | None = None
+    energy_j: float | None = None
+    power_mean_w: float | None = None
+    sm_clock_mean_mhz: float | None = None
+    throttled: tuple[str, ...] | None = None
 
 
 @payload("bench.summary")
@@ -59,6 +67,8 @@ class ClassSummary:
     ttft_s: Estimate | None
     acceptance_length: float | None
     failed: int
+    wall_tok_s: Estimate | None = None
+    joules_a_token: float | None = None
 
 
 async def run_quick(client: Client, regime: QuickRegime) -> AsyncIterator[BenchSample]:

@@ -167,12 +167,27 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredReach:
+    """How many tokens something holds for, as measured with the model itself; checks ask no further."""
+
+    tokens: int
+    why: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What checks may ask of a model."""
+    """What checks may ask of a model.
+
+    `coherent_tokens`: output before it repeats itself. `recall_tokens`: depth to which it finds a code again. None
+    where nobody measured a limit: then checks expect none.
+    """
 
     tools: Offer
     thinking: Offer
     vision: Offer
+    coherent_tokens: MeasuredReach | None = None
+    recall_tokens: MeasuredReach | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

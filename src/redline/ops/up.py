@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from redline.artifacts.disk import tier_artifacts
+from redline.artifacts.hub_access import hub_access
 from redline.artifacts.progress import FileProgress
-from redline.artifacts.store import artifact_folder, ensure, locate
+from redline.artifacts.store import ensure, locate
 from redline.bench.quick import QuickRegime
 from redline.catalog.explain import served_model
 from redline.catalog.fields import TIER_FIELDS, ResolvedTier
@@ -27,6 +28,7 @@ from redline.ops.bench import bench_quick
 from redline.ops.boot_record import failure_of, watched
 from redline.ops.conflicts import Holding
 from redline.ops.events import Began, ChecksDone, Event, FilesReady, ImageProgress, Planned, RunSaved
+from redline.ops.facts import server_facts
 from redline.ops.launching import Switch, prepare_folder, switch
 from redline.ops.prepare import Prepared, UpRequest, memory_after_stops, plan_at_home, prepare, same_server
 from redline.ops.server_events import AlreadyRunning, Started
@@ -124,13 +126,15 @@ def _fetch(catalog: Catalog, settings: Settings, request: UpRequest, prepared: P
 def fetch_artifact(catalog: Catalog, settings: Settings, artifact_id: str) -> Iterator[Event]:
     """Yield the progress of making an artifact present and verified."""
 
+    hub = hub_access(settings)
+
     def work(report: Any) -> None:
-        ensure(catalog, artifact_id, settings.models_dir, report)
+        ensure(catalog, artifact_id, settings.models_dir, report, hub)
 
     progress: Iterator[FileProgress] = follow_callback(work)
     yield from progress
-    artifact = catalog.artifacts[artifact_id]
-    yield FilesReady(artifact=artifact, folder=str(artifact_folder(settings.models_dir, artifact)))
+    state = locate(settings.models_dir, catalog.artifacts[artifact_id])
+    yield FilesReady(artifact=catalog.artifacts[artifact_id], folder=state.folder, verified=state.verified)
 
 
 def _open_run(settings: Settings, request: UpRequest, prepared: Prepared, made_from: dict[str, Any]) -> Run:
@@ -176,9 +180,11 @@ def _prove(
     run.append(ServerStarted(server_id=record.server_id, ready_s=ready_s, memory_bytes=held, stages=stages))
     yield Started(server=record, seconds=ready_s)
     target = target_of(record, settings)
-    model = served_model(catalog, prepared.tier)
+    tier = prepared.tier
+    model = served_model(catalog, tier)
+    facts = server_facts(record, folder, model, drafter=tier.drafter.value, depth=tier.spec_n.value)
     code = ExitCode.DONE
-    for event in watched(record, "verify", run, verify(target, model, run, drafting=prepared.tier.spec_n.value > 0)):
+    for event in watched(record, "verify", run, verify(target, facts, run)):
         if isinstance(event, ChecksDone):
             code = verdict_of(event.results)
         yield event
