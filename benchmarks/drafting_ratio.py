@@ -21,8 +21,8 @@ from redline.engine.counters import acceptance, counters_delta
 from redline.engine.launch_plan import LaunchPlan
 from redline.engine.registry import get_engine
 from redline.launch.server import follow, register, start
-from redline.launch.stop import stop
 from redline.launch.state import read_record
+from redline.launch.stop import stop
 from redline.ops.servers import target_of
 from redline.probe.client import Client
 from redline.probe.definitions import decode_tok_s
