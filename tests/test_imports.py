@@ -9,7 +9,7 @@ import pytest
 
 import redline
 
-HEAVY = {"httpx2", "numpy", "textual", "xllamacpp", "gguf"}
+HEAVY = {"httpx2", "huggingface_hub", "numpy", "textual", "xllamacpp", "gguf"}
 
 
 def modules_after(code: str) -> set[str]:
@@ -36,7 +36,14 @@ def test_help_loads_click_and_nothing_else_heavy() -> None:
     assert "click" in loaded
 
 
-@pytest.mark.parametrize("words", [("tiers", "--all"), ("show", "llamacpp/smollm2-135m-cpu-fast", "--explain")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("tiers", "--all"),
+        ("show", "llamacpp/smollm2-135m-cpu-fast", "--explain"),
+        ("plan", "--model", "qwen3.8-27b", "--rig", "2x3090"),
+    ],
+)
 def test_reading_the_catalogue_loads_no_client_and_no_arrays(words: tuple[str, ...]) -> None:
     assert not modules_after(run_command(*words)) & HEAVY
 

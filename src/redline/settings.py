@@ -45,6 +45,8 @@ SETTINGS_KNOBS: Final = (
     Knob("MODEL_DIR", "Folder of models, one folder an artifact. Default: $XDG_DATA_HOME/redline/models."),
     Knob("BIND_HOST", "Address a server listens on. Default: 127.0.0.1, reachable from this machine only."),
     Knob("PORT", "Port of the server. Default: the tier's own port."),
+    Knob("HF_ENDPOINT", "Address of a mirror of the Hugging Face hub. Default: the hub itself."),
+    Knob("HF_HUB_OFFLINE", "1: fetch nothing from the hub, use what is in MODEL_DIR."),
     Knob("HF_TOKEN", "Hugging Face token for gated repositories; never printed.", secret=True),
     Knob("REDLINE_API_KEY", "Key that clients must send to the server, and that redline sends.", secret=True),
 )

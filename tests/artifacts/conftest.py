@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from redline.catalog.types import Artifact, Catalog, FileSpec, PypiWheel
+from tests.artifacts.hub_server import Hub, serve_hub
+from tests.artifacts.hub_tiny import REPO, tiny_repo
 
 WHEEL = "tiny_model-1.0-py3-none-any.whl"
 MEMBER = "tiny_model/tiny.gguf"
@@ -140,3 +142,11 @@ def tiny(catalog: Catalog) -> Callable[..., Catalog]:
 def store(tmp_path: Path) -> Path:
     """A models folder of its own."""
     return tmp_path / "models"
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    """A hub with one tiny repository."""
+    with serve_hub() as made:
+        made.repos[REPO] = tiny_repo()
+        yield made

@@ -20,11 +20,17 @@ def test_a_boot_of_vllm() -> None:
     assert _facts("vllm", "healthy-vllm.log") == BootFacts(
         engine="vllm",
         engine_version="0.33.0",
+        model="models/qwen3.8-27b-int4",
         available_bytes=round(9.09 * GIB),
         block_tokens=1648,
         pool_tokens=212_977,
         context=204_800,
         tensor_parallel=2,
+        gpu_memory_utilization=0.9,
+        kv_cache_dtype="fp8_e4m3",
+        speculative_method="dflash",
+        speculative_tokens=7,
+        loaded_bytes=round(9.62 * GIB),
     )
 
 

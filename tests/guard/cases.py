@@ -239,24 +239,9 @@ TABLE: dict[str, tuple[Case, Case]] = {
         Case(DFLASH15, REFUSE, "qwen3.8-27b-autoround-fast, qwen3.8-27b-dflash2-b16"),
         Case(ULTRA, None),
     ),
-    "files-missing": (
-        Case(
-            ULTRA,
-            REFUSE,
-            "a companion is missing",
-            more={"disk": DiskFacts(artifacts=(found(INT4, Presence.PRESENT), found(W4A16, Presence.ABSENT)))},
-        ),
-        Case(ULTRA, None, more={"disk": WHOLE}),
-    ),
-    "files-incomplete": (
-        Case(
-            ULTRA,
-            REFUSE,
-            "layers-22.safetensors is missing",
-            "--ignore-integrity",
-            more={"disk": DiskFacts(artifacts=(found(INT4, Presence.PARTIAL, ("layers-22.safetensors",)),))},
-        ),
-        Case(ULTRA, None, more={"disk": WHOLE}),
+    "spans-machines": (
+        Case(ULTRA, REFUSE, "--as multinode", env={"ENGINE_ARGS": "--nnodes 2"}),
+        Case(ULTRA, None, env={"ENGINE_ARGS": "--seed 1"}),
     ),
     "outside-mount": (
         Case(

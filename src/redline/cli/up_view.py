@@ -27,7 +27,7 @@ from redline.ops.events import (
 from redline.plan.types import FitPlan
 from redline.record.codec import jsonable
 from redline.stats.interval import Estimate
-from redline.units import format_bytes, format_gib
+from redline.units import format_bytes, format_gib, format_seconds
 
 
 class UpView:
@@ -56,7 +56,7 @@ class UpView:
                 screen.line("plan", plan_words(event.fit))
                 write_findings(finding for finding in event.findings if finding.severity != "refuse")
             case FileProgress():
-                screen.progress("files", _file_words(event), step=f"{event.artifact}: {event.step}")
+                screen.progress("files", file_words(event), step=f"{event.artifact}: {event.step}")
             case FilesReady():
                 size = format_bytes(event.artifact.size_bytes)
                 state = "verified" if event.verified else "NOT verified"
@@ -128,12 +128,18 @@ def plan_words(fit: FitPlan) -> str:
     return f"{memory or '; '.join(fit.reasons)}, context {fit.context}   {verdicts[fit.verdict.value]}"
 
 
-def _file_words(event: FileProgress) -> str:
+def file_words(event: FileProgress) -> str:
+    """Return how far a step on files is: share, size, rate and time left, as far as they are known."""
     if event.total_bytes is None:
         return f"{event.artifact}: {event.step}"
     share = min(100, 100 * event.done_bytes // max(1, event.total_bytes))
-    size = f"{format_bytes(event.done_bytes)} of {format_bytes(event.total_bytes)}"
-    return f"{event.artifact}: {event.step} {share:3d} %   {size}"
+    words = [f"{event.artifact}: {event.step} {share:3d} %"]
+    words.append(f"{format_bytes(event.done_bytes)} of {format_bytes(event.total_bytes)}")
+    if event.rate_bytes_s is not None:
+        words.append(f"{format_bytes(round(event.rate_bytes_s))}/s")
+    if event.left_s is not None:
+        words.append(f"{format_seconds(event.left_s)} left")
+    return "   ".join(words)
 
 
 def show_checks(screen: Screen, results: Iterable[CheckResult]) -> None:

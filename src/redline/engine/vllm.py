@@ -28,13 +28,16 @@ SHUTDOWN_S: Final = 30
 COUNTER_NAMES: Final = {
     "vllm:prompt_tokens_total": "prompt_tokens",
     "vllm:prompt_tokens_cached_total": "cached_prompt_tokens",
+    "vllm:request_prefill_time_seconds_sum": "prompt_seconds",
     "vllm:generation_tokens_total": "generated_tokens",
+    "vllm:request_decode_time_seconds_sum": "generation_seconds",
     "vllm:spec_decode_num_drafts_total": "drafts",
     "vllm:spec_decode_num_draft_tokens_total": "draft_tokens",
     "vllm:spec_decode_num_accepted_tokens_total": "accepted_tokens",
     "vllm:spec_decode_num_accepted_tokens_per_pos_total": "accepted_by_position",
     "vllm:num_requests_running": "requests_running",
     "vllm:num_requests_waiting": "requests_waiting",
+    "vllm:num_preemptions_total": "preemptions",
 }
 
 

@@ -29,6 +29,7 @@ class Model:
     block_tokens: int = 16
     pool_tokens: int | None = None  # of the KV cache; by default every slot can hold a full context
     tools: bool = True
+    tool_history: bool = True  # whether the template takes a conversation in which a tool has answered
     vision: bool = True
     thinking: Literal["none", "switch", "always"] = "switch"
     thinks_unasked: bool = False

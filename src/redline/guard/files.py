@@ -1,9 +1,9 @@
-"""Guards about what lies on disk: undeclared, missing, damaged, out of a container's sight."""
+"""Guards about what lies on disk: undeclared, or out of a container's sight. What is missing is fetched."""
 
-from redline.artifacts.disk import Presence, fetchable, tier_artifacts
-from redline.catalog.types import Hub, Undeclared
+from redline.artifacts.disk import tier_artifacts
+from redline.catalog.types import Undeclared
 from redline.guard.context import GuardContext
-from redline.guard.finding import Finding, Override, Severity
+from redline.guard.finding import Finding, Severity
 from redline.guard.registry import guard
 
 
@@ -25,62 +25,6 @@ def _undeclared(context: GuardContext) -> Finding | None:
         + "; ".join(f"{name}: {need}" for name, need in needs)
         + ".",
         source=context.tier.artifact.origin,
-    )
-
-
-@guard("files-missing")
-def _files_missing(context: GuardContext) -> Finding | None:
-    if context.disk is None:
-        return None
-    lacking = []
-    for found in context.disk.artifacts:
-        artifact = context.catalog.artifacts[found.artifact]
-        if (
-            found.presence is Presence.ABSENT
-            and not fetchable(artifact)
-            and not isinstance(artifact.origin, Undeclared)
-        ):
-            lacking.append((artifact, found.folder))
-    if not lacking:
-        return None
-    weights = lacking[0][0].id == context.tier.artifact.value
-    what = ", ".join(artifact.title for artifact, _ in lacking)
-    commands = [
-        f"hf download {artifact.origin.repo} --local-dir {folder}"
-        for artifact, folder in lacking
-        if isinstance(artifact.origin, Hub)
-    ]
-    return Finding(
-        rule_id="files-missing",
-        severity=Severity.REFUSE,
-        message=f"{'Files are' if weights else 'The weights are there, and a companion is'} missing: {what}.",
-        remedy=f"redline get {context.tier.slug}, or: {'; '.join(commands)}",
-        source="the tier's artifacts in the catalogue",
-    )
-
-
-@guard("files-incomplete")
-def _files_incomplete(context: GuardContext) -> Finding | None:
-    if context.disk is None:
-        return None
-    said = []
-    for found in context.disk.artifacts:
-        if found.presence is Presence.PARTIAL and not fetchable(context.catalog.artifacts[found.artifact]):
-            words = [
-                *(f"{name} is missing" for name in found.missing),
-                *(f"{name} is cut off or damaged" for name in found.damaged),
-            ]
-            more = f" and {len(words) - 3} more" if len(words) > 3 else ""
-            said.append(f"{found.artifact}: {', '.join(words[:3])}{more}")
-    if not said:
-        return None
-    return Finding(
-        rule_id="files-incomplete",
-        severity=Severity.REFUSE,
-        message=f"A checkpoint is not whole: {'; '.join(said)}. The engine would find out only while loading.",
-        remedy=f"redline get {context.tier.slug} fetches what is missing.",
-        source="the checkpoint's own index and headers",
-        override=Override.IGNORE_INTEGRITY,
     )
 
 

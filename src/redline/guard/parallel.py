@@ -16,10 +16,10 @@ def _tensor_parallel(context: GuardContext) -> Finding | None:
     asked = context.tier.tensor_parallel
     if asked.value is None:
         return None
-    reason = _why_not(context.model.architecture, asked.value)
+    reason = undivided_heads(context.model.architecture, asked.value)
     if reason is None:
         return None
-    right = [str(count) for count in range(1, 17) if _why_not(context.model.architecture, count) is None]
+    right = [str(count) for count in range(1, 17) if undivided_heads(context.model.architecture, count) is None]
     return Finding(
         rule_id="tensor-parallel",
         severity=Severity.REFUSE,
@@ -30,7 +30,7 @@ def _tensor_parallel(context: GuardContext) -> Finding | None:
     )
 
 
-def _why_not(shape: Architecture, count: int) -> str | None:
+def undivided_heads(shape: Architecture, count: int) -> str | None:
     """Return which heads do not divide over `count` GPUs. Fewer cache heads than GPUs are repeated, in equal parts."""
     if shape.heads % count:
         return f"{shape.heads} attention heads over {count} GPUs"

@@ -3,10 +3,15 @@
 from dataclasses import dataclass
 
 from redline.artifacts.progress import FileProgress
+from redline.bench.concurrency import ConcurrencySummary, Round
+from redline.bench.prefill import PrefillSample, PrefillSummary
 from redline.bench.quick import BenchSample, ClassSummary
 from redline.catalog.fields import ResolvedTier
 from redline.catalog.types import Artifact
 from redline.checks.check import CheckResult
+from redline.checks.ramp import RampSummary, RampTurn
+from redline.checks.soak import SoakTurn
+from redline.checks.soak_verdict import SoakSummary
 from redline.guard.finding import Finding
 from redline.launch.stop import Stopped
 from redline.ops.server_events import ServerEvent
@@ -73,6 +78,70 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnDone:
+    """A turn of a soak was answered, the `number`-th; `total` is None where the clock decides."""
+
+    turn: SoakTurn
+    number: int
+    total: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoakDone:
+    """A soak is over."""
+
+    summary: SoakSummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RampTurnDone:
+    """A turn of a ramp was answered, the `number`-th of `total`."""
+
+    turn: RampTurn
+    number: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RampDone:
+    """A ramp is over."""
+
+    summary: RampSummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundDone:
+    """A round of streams side by side is over, the `number`-th of `total`."""
+
+    row: Round
+    number: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConcurrencyDone:
+    """All rounds are over."""
+
+    summary: ConcurrencySummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefillDone:
+    """A long prompt was read, the `number`-th of `total`."""
+
+    sample: PrefillSample
+    number: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefillMeasured:
+    """All long prompts were read."""
+
+    summaries: tuple[PrefillSummary, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSaved:
     """The record of this operation, and the exit code it ended with."""
 
@@ -88,6 +157,8 @@ class ImageProgress:
     image: str
     line: str
 
+
+ProofEvent = TurnDone | SoakDone | RampTurnDone | RampDone | RoundDone | ConcurrencyDone | PrefillDone | PrefillMeasured
 
 Event = (
     Began

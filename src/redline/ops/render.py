@@ -29,7 +29,7 @@ class Rendering:
     """A tier as text, the command as a list, its variables, and notes that belong beside it."""
 
     slug: str
-    kind: Kind
+    kind: str
     form: str
     engine: str
     engine_version: str
@@ -69,12 +69,13 @@ def render_tier(
         env=dict(plan.env),
         url=plan.url,
         text=text,
-        findings=_findings(catalog, tier, rig, layers),
+        findings=tier_findings(catalog, tier, rig, layers),
         notes=_notes(plan),
     )
 
 
-def _findings(catalog: Catalog, tier: ResolvedTier, rig: Rig, layers: Layers | None) -> tuple[Finding, ...]:
+def tier_findings(catalog: Catalog, tier: ResolvedTier, rig: Rig, layers: Layers | None) -> tuple[Finding, ...]:
+    """Return what guards say of a tier on whatever machine: those of this one's hardware are not asked."""
     context = GuardContext(
         catalog=catalog, tier=tier, rig=rig, fit=plan_tier(catalog, tier, rig), layers=layers or Layers()
     )

@@ -5,34 +5,36 @@ Nothing that runs is touched before the new server has passed every check that c
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from redline.artifacts.disk import tier_artifacts
+from redline.artifacts.hub_access import hub_access
 from redline.artifacts.progress import FileProgress
-from redline.artifacts.store import artifact_folder, ensure, locate
+from redline.artifacts.store import ensure, locate
 from redline.bench.quick import QuickRegime
 from redline.catalog.explain import served_model
 from redline.catalog.fields import TIER_FIELDS, ResolvedTier
 from redline.catalog.types import Catalog
 from redline.engine.launch_plan import LaunchPlan
-from redline.errors import ExitCode, RedlineError
+from redline.errors import EngineStartError, ExitCode, RedlineError
 from redline.guard.finding import GuardRefusal, Override, Severity
 from redline.launch.docker import has_image, pull_image
+from redline.launch.outcome import ServerStarted, stage_times
 from redline.launch.server import advance
-from redline.launch.state import ServerRecord, ServerState
+from redline.launch.state import ServerRecord, ServerState, read_history, read_record
 from redline.launch.stop import resident_bytes
 from redline.ops.bench import bench_quick
+from redline.ops.boot_record import failure_of, watched
 from redline.ops.conflicts import Holding
 from redline.ops.events import Began, ChecksDone, Event, FilesReady, ImageProgress, Planned, RunSaved
+from redline.ops.facts import server_facts
 from redline.ops.launching import Switch, prepare_folder, switch
 from redline.ops.prepare import Prepared, UpRequest, memory_after_stops, plan_at_home, prepare, same_server
 from redline.ops.server_events import AlreadyRunning, Started
 from redline.ops.servers import BUSY, lock_path, target_of, wait_ready
 from redline.ops.stream import follow_callback
 from redline.ops.verify import verdict_of, verify
-from redline.record.event import payload
 from redline.record.files import hold_lock
 from redline.record.manifest import FieldRecord
 from redline.record.run import Run, create_run
@@ -40,16 +42,6 @@ from redline.rig.types import Rig
 from redline.settings import Settings
 
 UP_REGIME: Final = QuickRegime(name="up-1", per_class=6, max_tokens=64)
-
-
-@payload("server.started")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerStarted:
-    """A server became ready; seconds from the start of its process, and memory its engine held then."""
-
-    server_id: str
-    ready_s: float
-    memory_bytes: int
 
 
 def up(catalog: Catalog, settings: Settings, request: UpRequest) -> Iterator[Event]:
@@ -84,9 +76,15 @@ def up(catalog: Catalog, settings: Settings, request: UpRequest) -> Iterator[Eve
                 request.rollback,
                 recheck=lambda: memory_after_stops(catalog, request, prepared),
             )
-            record = yield from switch(settings, change)
+            try:
+                record = yield from switch(settings, change)
+            except EngineStartError:
+                failed = read_record(folder)
+                if failed is not None:
+                    run.append(failure_of(folder, failed))
+                raise
             lock.close()  # the server stands; others may start and stop servers while this one is measured
-            yield from _prove(catalog, settings, request, record, run, prepared)
+            yield from _prove(catalog, settings, request, folder, record, run, prepared)
 
 
 def _rejoin(holding: Holding) -> Iterator[Event]:
@@ -128,13 +126,15 @@ def _fetch(catalog: Catalog, settings: Settings, request: UpRequest, prepared: P
 def fetch_artifact(catalog: Catalog, settings: Settings, artifact_id: str) -> Iterator[Event]:
     """Yield the progress of making an artifact present and verified."""
 
+    hub = hub_access(settings)
+
     def work(report: Any) -> None:
-        ensure(catalog, artifact_id, settings.models_dir, report)
+        ensure(catalog, artifact_id, settings.models_dir, report, hub)
 
     progress: Iterator[FileProgress] = follow_callback(work)
     yield from progress
-    artifact = catalog.artifacts[artifact_id]
-    yield FilesReady(artifact=artifact, folder=str(artifact_folder(settings.models_dir, artifact)))
+    state = locate(settings.models_dir, catalog.artifacts[artifact_id])
+    yield FilesReady(artifact=catalog.artifacts[artifact_id], folder=state.folder, verified=state.verified)
 
 
 def _open_run(settings: Settings, request: UpRequest, prepared: Prepared, made_from: dict[str, Any]) -> Run:
@@ -166,19 +166,29 @@ def conditions(catalog: Catalog, tier: ResolvedTier, rig: Rig, plan: LaunchPlan)
 
 
 def _prove(
-    catalog: Catalog, settings: Settings, request: UpRequest, record: ServerRecord, run: Run, prepared: Prepared
+    catalog: Catalog,
+    settings: Settings,
+    request: UpRequest,
+    folder: Path,
+    record: ServerRecord,
+    run: Run,
+    prepared: Prepared,
 ) -> Iterator[Event]:
     ready_s = record.ready_s or 0.0
-    run.append(ServerStarted(server_id=record.server_id, ready_s=ready_s, memory_bytes=resident_bytes(record)))
+    stages = stage_times(read_history(folder), record.created_at)
+    held = resident_bytes(record)
+    run.append(ServerStarted(server_id=record.server_id, ready_s=ready_s, memory_bytes=held, stages=stages))
     yield Started(server=record, seconds=ready_s)
     target = target_of(record, settings)
-    model = served_model(catalog, prepared.tier)
+    tier = prepared.tier
+    model = served_model(catalog, tier)
+    facts = server_facts(record, folder, model, drafter=tier.drafter.value, depth=tier.spec_n.value)
     code = ExitCode.DONE
-    for event in verify(target, model, run, drafting=prepared.tier.spec_n.value > 0):
+    for event in watched(record, "verify", run, verify(target, facts, run)):
         if isinstance(event, ChecksDone):
             code = verdict_of(event.results)
         yield event
     if request.measure and code is ExitCode.DONE:
-        yield from bench_quick(target, run, UP_REGIME)
+        yield from watched(record, "bench", run, bench_quick(target, run, UP_REGIME))
     run.finish("complete", int(code), f"served {record.slug}")
     yield RunSaved(run_id=run.run_id, directory=str(run.directory), exit_code=int(code))
