@@ -107,9 +107,9 @@ def report(words: str, running: list[tuple[Path, ServerRecord]], seconds: float)
     shares = [(cpu_s(record) - before) / span for (_, record), before in zip(running, booted, strict=True)]
     peaks = [peak_mb(record) for _, record in running]
     print(
-        f"{words:<28} {statistics.median(shares):7.3%} of a core (max {max(shares):.3%})  "
-        f"{statistics.median(peaks):5.1f} MB at most (max {max(peaks):.1f})  "
-        f"boot {statistics.median(booted):.2f} s CPU  n={len(running)}, {span:.0f} s"
+        f"{words:<28} {statistics.median(shares):7.3%} of a core (max {max(shares):.3%})   "
+        f"{statistics.median(peaks):5.1f} MB at most (max {max(peaks):.1f})   "
+        f"boot {statistics.median(booted):.2f} s CPU   n={len(running)}, {span:.0f} s"
     )
 
 
