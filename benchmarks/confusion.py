@@ -36,11 +36,12 @@ def suites_of(part: Part) -> list[Suite]:
 def play(part: Part) -> list[tuple[Suite, list[CheckResult]]]:
     """Return the results of each suite, each against a fresh process."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = [text for text in part.settings if not text.startswith("life.dies")]
         return [
             (
                 suite,
-                rehearse(part.scenario, suite_checks(suite), Path(folder), settings=settings, patience=part.patience),
+                rehearse(
+                    part.scenario, suite_checks(suite), Path(folder), settings=part.settings, patience=part.patience
+                ),
             )
             for suite in suites_of(part)
         ]

@@ -32,18 +32,11 @@ from redline.units import GIB, MIB
 ROOT: Final = Path(__file__).resolve().parents[1]
 DOCUMENT: Final = ROOT / "docs" / "planner.md"
 PEERS: Final = ROOT / "benchmarks" / "planner_peers"
-FIXTURES: Final = ROOT / "tests" / "fixtures" / "catalog"
 MODEL: Final = "qwen3.8-27b"
 MEDIAN_TARGET, WORST_TARGET, PEER_FACTOR = 0.015, 0.04, 5.0
 UNEXPLAINED: Final = "3090x2-int4-mtp4-v0.27.1"
 NOT_STOCK: Final = frozenset({"3090x2-q36-int4-mtp3-104", "syv-ai-7-dual"})
 BEGIN, END = "<!-- begin: benchmarks/planner.py -->", "<!-- end: benchmarks/planner.py -->"
-
-
-def catalogue() -> Catalog:
-    """Return the packaged catalogue, with the model's shape from the tests while the catalogue has none."""
-    found = load_catalog()
-    return found if MODEL in found.models else load_catalog(FIXTURES)
 
 
 def config_of(catalog: Catalog) -> dict[str, Any]:
@@ -341,7 +334,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write the tables into docs/planner.md")
     parser.add_argument("--peers", action="store_true", help="ask the other estimators anew")
     options = parser.parse_args()
-    catalog = catalogue()
+    catalog = load_catalog()
     kept = PEERS / "results.json"
     if options.peers:
         question = json.dumps(questions(catalog, predict_all(catalog)))

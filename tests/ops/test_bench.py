@@ -106,9 +106,13 @@ def test_prompts_of_earlier_runs_of_the_same_server_are_known(tmp_path: Path) ->
         one = replace(_SMALL, width=None, runs=2)
         with create_run(tmp_path / "runs", "bench", url=fake.url, server_id="s1") as run:
             list(bench_regime(BenchJob(target=target, boot_id="s1", prefill=False), run, one))
+            later = replace(one, classes=(PromptClass.CODE,), runs=1)
+            list(bench_regime(BenchJob(target=target, boot_id="s3", prefill=False), run, later))
     expected = {(kind.value, prompt.index) for kind in one.classes for prompt in one.prompts(kind)[:2]}
     assert used_prompts(tmp_path / "runs", "s1") == expected
     assert used_prompts(tmp_path / "runs", "s2") == frozenset()
+    # A later boot of the same run is a server of its own.
+    assert used_prompts(tmp_path / "runs", "s3") == {("code", one.prompts(PromptClass.CODE)[0].index)}
 
 
 def test_boots_are_counted_and_not_runs(tmp_path: Path) -> None:

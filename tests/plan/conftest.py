@@ -1,7 +1,6 @@
 """What planning tests share: a catalogue with the model's shape, its inputs, and rigs by words."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from redline.plan.inputs import DrafterShape, VllmInputs
 from redline.plan.weights import weights_of_files
 
 MODEL = "qwen3.8-27b"
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "catalog"
 GIB = 2**30
 FILES = {"int4": round(18.23 * GIB), "fp8": round(28.75 * GIB), "nvfp4": round(20.44 * GIB)}
 CODEBOOKS = 2 * 248320 * 256 * 2
@@ -37,9 +35,8 @@ MakeCards = Callable[[str], tuple[Card, ...]]
 
 @pytest.fixture(scope="session")
 def shapes() -> Catalog:
-    """The packaged catalogue, with the model's shape from the fixtures while the catalogue has none."""
-    found = load_catalog()
-    return found if MODEL in found.models else load_catalog(FIXTURES)
+    """The packaged catalogue."""
+    return load_catalog()
 
 
 @pytest.fixture(scope="session")

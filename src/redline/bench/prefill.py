@@ -24,6 +24,7 @@ _ANSWER_TOKENS: Final = 16
 _TEMPLATE_TOKENS: Final = 64
 _SHARE: Final = 0.92
 _SMALLEST: Final = 512
+_FIT_TOKENS: Final = 24
 
 
 @payload("bench.prefill")
@@ -93,7 +94,8 @@ async def _sample(
             )
         return tokens
 
-    text = (await fit_text_async(build, count, length)).text
+    # At short lengths one word is more than the hundredth of them.
+    text = (await fit_text_async(build, count, length, max(0.01, _FIT_TOKENS / length))).text
     request = ChatRequest(
         messages=({"role": "user", "content": text},), max_tokens=_ANSWER_TOKENS, temperature=0.0, seed=1
     )

@@ -56,7 +56,7 @@ def wrong_call(name: str, arguments: str, city: str) -> str | None:
 class ToolCall(BaseCheck):
     """A tool is called in an answer that is not streamed, with arguments of its schema."""
 
-    id, title, failure_class = "tools.call", "tool call", "tool parser broken"
+    id, title, failure_class = "tools.call", "tools", "tool parser broken"
     requires = ("tools",)
     most_tokens = (260, _CALL_TOKENS)
 

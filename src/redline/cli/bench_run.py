@@ -15,7 +15,7 @@ from redline.cli.up_view import UpView
 from redline.errors import ExitCode, UsageError
 from redline.ops.ab import AbPlan, bench_ab, require_comparable, settled
 from redline.ops.bench import BenchJob, bench_quick, bench_regime, over_boots, used_prompts
-from redline.ops.events import Measured, PrefillDone, PrefillMeasured, SampleDone
+from redline.ops.events import Began, Measured, PrefillDone, PrefillMeasured, SampleDone
 from redline.ops.prove import Subject, find_subject, recorded, served_by
 from redline.ops.reboot import reboot
 from redline.ops.servers import pick_server, target_of
@@ -176,6 +176,8 @@ def run_ab(catalog: Catalog, settings: Settings, options: dict[str, Any], *, as_
                 verdicts.append(event)
                 screen.line(event.prompt_class.value[:8], verdict_words(event))
             else:
+                if isinstance(event, Began):  # a boot's stages are shown by themselves
+                    view = UpView(screen)
                 view.show(event)  # type: ignore[arg-type]  # prefill is off here, and no other proof event comes
         code = ExitCode.DONE if settled(verdicts) else ExitCode.INCONCLUSIVE
         run.finish("complete", int(code), "; ".join(f"{v.prompt_class.value} {v.comparison.verdict}" for v in verdicts))

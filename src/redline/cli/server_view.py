@@ -4,7 +4,7 @@ from itertools import pairwise
 from typing import Final
 
 from redline.cli.screen import Screen
-from redline.launch.state import ServerRecord, ServerState
+from redline.launch.state import FINAL_STATES, PREPARING_STATES, ServerRecord, ServerState
 from redline.launch.stop import Stopped
 from redline.ops.server_events import (
     AlreadyRunning,
@@ -30,6 +30,9 @@ _TOLD: Final = frozenset(
 )
 
 
+_PLAIN: Final = ("stopping", "stopped on request")
+
+
 class ServerView:
     """Shows server events; remembers the server that stands at the end, and what was stopped."""
 
@@ -50,7 +53,7 @@ class ServerView:
             case Replacing():
                 why = f": {event.why}" if event.why else ""
                 screen.line("replace", f"stopping {event.server.slug} on port {event.server.port}{why}")
-            case Stopping():
+            case Stopping() if event.text not in _PLAIN:
                 screen.progress("stop", f"{event.server.slug}  {event.text}", step=event.text)
             case Stopped():
                 self.stopped.append(event)
@@ -70,8 +73,12 @@ class ServerView:
                 screen.line("back", f"starting {event.server.slug} again as it was")
 
     def _show_state(self, event: StateChanged) -> None:
+        if event.state in PREPARING_STATES:
+            return
         if not self._stages or self._stages[-1][0] != event.state:
             self._stages.append((event.state, event.seconds))
+        if event.state in (ServerState.READY, *FINAL_STATES):
+            return
         words = f"{event.state}  {event.seconds - self._stages[-1][1]:.1f} s"
         if event.progress is not None:
             words += f"   {100 * event.progress:.0f} %"

@@ -1,6 +1,7 @@
 """What a supervisor needs of an engine in any form, and the form that is a process of this machine."""
 
 import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from redline.rig.process import ProcessId, adopt_orphans, identify, tied
 from redline.rig.processes import read_processes
 
 _READ_BYTES: Final = 65536
+_PIPE_BYTES: Final = 2**20
 _LAST_WORDS_S: Final = 0.5
 
 
@@ -102,6 +104,8 @@ class NativeEngine:
             os.close(life_read)
         assert self._process.stdout is not None
         os.set_blocking(self._process.stdout.fileno(), False)
+        with contextlib.suppress(OSError):  # room for what is written while output is gathered
+            fcntl.fcntl(self._process.stdout.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         self._identity = identify(self._process.pid)
         return {"engine_process": self._identity}
 

@@ -45,6 +45,8 @@ LIVES: Final = 3
 _BOOT_TICK_S: Final = 1.0
 _READY_TICK_S: Final = 5.0
 _DRAIN_TICK_S: Final = 0.2
+_GATHER_S: Final = 0.05
+_MUCH_BYTES: Final = 16_384
 _LOOK_AROUND_S: Final = 30.0
 _STOPPED_SETTLE_S: Final = 10.0
 _UNTIL_STOPPED = "stopped on request"
@@ -155,6 +157,8 @@ class Supervisor:
                 self._log_source = None
         elif data:
             self._keep(data)
+            if self._state is ServerState.READY and len(data) < _MUCH_BYTES:
+                time.sleep(_GATHER_S)  # a server that logs every request must not wake this up for each
 
     def _keep(self, data: bytes) -> None:
         self._log.write(data)

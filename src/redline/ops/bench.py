@@ -143,7 +143,7 @@ def require_fresh_prompts(job: BenchJob, regime: Regime) -> None:
     if regime.repeats:
         raise RefusedError(
             f"{regime.name} sends one prompt again and again, and lookup drafting remembers earlier answers.",
-            next_step="Measure this tier with `redline bench --honest`, which sends no prompt twice.",
+            next_step="Measure this tier with `redline bench` alone, which sends no prompt twice.",
         )
     for kind in regime.classes:
         if len(regime.prompts(kind, job.used)) < regime.runs:
@@ -165,7 +165,11 @@ def used_prompts(runs_dir: Path, server_id: str | None) -> frozenset[tuple[str, 
         for event in read_events(folder):
             if event.kind == "server.started":
                 same = same or event.payload["server_id"] == server_id
-            elif same and event.kind == "bench.sample":
+            elif event.kind == "bench.sample" and event.payload.get("boot_id") in (
+                *((None,) if same else ()),
+                server_id,
+            ):
+                # A sample names its boot; those of `up` and `--quick` are of the server that the run names.
                 found.add((event.payload["prompt_class"], event.payload["prompt_index"]))
     return frozenset(found)
 

@@ -151,8 +151,8 @@ def several(records: list[ServerRecord]) -> InconclusiveError:
 
 def not_called(name: str, records: list[ServerRecord]) -> NoServerError:
     """Return the error that says no server has that name."""
-    names = ", ".join(record.slug for record in records)
-    return NoServerError(f"No running server is called {name!r}.", next_step=f"Running: {names}.")
+    names = ", ".join(dict.fromkeys(record.slug for record in records))
+    return NoServerError(f"No server is called {name!r}.", next_step=f"There are: {names}." if names else _START_HINT)
 
 
 def none_running(settings: Settings) -> NoServerError:
