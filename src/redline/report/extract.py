@@ -131,7 +131,11 @@ def _check_row(results: Sequence[tuple[str, CheckResult]]) -> CheckRow:
 
 def class_speeds(records: Iterable[RunRecord]) -> tuple[ClassSpeed, ...]:
     """Return one row a regime and prompt class, in the order they were first measured."""
-    boots = boots_of(records)
+    return speeds_of(boots_of(records))
+
+
+def speeds_of(boots: Sequence[MeasuredBoot]) -> tuple[ClassSpeed, ...]:
+    """Return what boots measured, one row a regime and prompt class; all that a submission's numbers rest on."""
     keys = dict.fromkeys((sample.regime, str(sample.prompt_class)) for boot in boots for sample in boot.samples)
     return tuple(_class_speed(boots, regime, prompt_class) for regime, prompt_class in keys)
 

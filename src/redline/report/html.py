@@ -61,7 +61,7 @@ def render_html(model: ReportModel) -> str:
         .get_template("report.html.j2")
         .render(
             model=model,
-            style=_style(),
+            style=page_style(),
             pills=_pills(model),
             views=views,
             classes=classes,
@@ -119,10 +119,16 @@ def _pills(model: ReportModel) -> list[Pill]:
 
 
 @lru_cache(maxsize=1)
-def _style() -> Any:
+def page_style() -> Any:
+    """Return the style sheet of pages, ready to stand in one."""
     from markupsafe import Markup
 
     return Markup((_TEMPLATES / "page.css").read_text(encoding="utf-8") + figure_style())  # noqa: S704 -- own files
+
+
+def template(name: str) -> Any:
+    """Return a template; in every one of them texts are escaped and a missing value is an error."""
+    return _environment().get_template(name)
 
 
 @lru_cache(maxsize=1)
