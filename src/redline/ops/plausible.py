@@ -41,11 +41,10 @@ _FIRST_DAY: Final = date(2026, 1, 1)
 
 def judge(catalog: Catalog, submission: Submission, today: date | None = None) -> list[Doubt]:
     """Return everything that speaks against a submission, refusals first."""
-    found = [
-        *_form(catalog, submission, today or datetime.now(UTC).date()),
-        *_samples(submission),
-        *_numbers(submission),
-    ]
+    impossible = list(_samples(submission))
+    found = [*_form(catalog, submission, today or datetime.now(UTC).date()), *impossible]
+    if not impossible:  # sums over values that cannot be are nothing to look at
+        found += _numbers(submission)
     if not any(doubt.refuses for doubt in found):
         found += [*_physics(catalog, submission), *_planner(catalog, submission), *_known(catalog, submission)]
     return sorted(found, key=lambda doubt: not doubt.refuses)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
 from redline import __version__
@@ -11,6 +10,7 @@ from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog, Evidence
 from redline.errors import RefusedError
 from redline.ops.report import load_runs, make_redactor
+from redline.ops.tiers import Speed, speed_of
 from redline.record.files import explain_os_error, write_atomic
 from redline.record.index import RunIndex
 from redline.record.run import now_utc
@@ -98,6 +98,8 @@ def _tier(catalog: Catalog, slug: str, report: ReportModel | None) -> SiteTier:
     )
     return SiteTier(
         slug=slug,
+        name=tier.key.name,
+        pair=_pair(speed_of(catalog, slug)),
         model=catalog.models[tier.key.model].title,
         engine=tier.key.engine,
         topology=tier.key.topology,
@@ -114,11 +116,22 @@ def _tier(catalog: Catalog, slug: str, report: ReportModel | None) -> SiteTier:
     )
 
 
+def _pair(speed: Speed | None) -> str:
+    """Return the published rates of prose and code, marked by whether they count; empty where there are none."""
+    if speed is None:
+        return ""
+    both = " / ".join("—" if value is None else rate(value) for value in (speed.narrative_tok_s, speed.code_tok_s))
+    return f"{'●' if speed.counts else '○'} {both}"
+
+
 def _numbers(catalog: Catalog, slug: str) -> Iterator[SiteNumber]:
     """Yield the published decode rates, those that were made together in one."""
-    rows = [row for row in evidence_of(catalog, slug) if row.metric in ("decode_narrative", "decode_code", "context")]
-    for _, together in groupby(rows, key=lambda row: (row.rig, row.engine_version, row.kind, row.source, row.setup)):
-        found = list(together)
+    groups: dict[tuple[object, ...], list[Evidence]] = {}
+    for row in evidence_of(catalog, slug):
+        if row.metric in ("decode_narrative", "decode_code", "context"):
+            key = (row.rig, row.engine_version, row.kind, row.date, row.source, row.patches, row.setup)
+            groups.setdefault(key, []).append(row)
+    for found in sorted(groups.values(), key=lambda rows: not counts(catalog, rows[0])):
         yield SiteNumber(
             words=", ".join(_words(row) for row in found),
             made_on=_made_on(found[0]),

@@ -26,9 +26,13 @@ class SiteNumber:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteTier:
-    """A tier in one row. `report` is the page of the runs behind `own`, relative to this page."""
+    """A tier in one row. `report` is the page of the runs behind `own`, relative to this page.
+
+    `name` is the tier's own word in its slug; `pair` the published prose and code rates to show first.
+    """
 
     slug: str
+    name: str
     model: str
     engine: str
     topology: str
@@ -39,6 +43,7 @@ class SiteTier:
     context: str
     status: str
     status_note: str
+    pair: str = ""
     numbers: tuple[SiteNumber, ...] = ()
     own: str = ""
     report: str | None = None
@@ -70,6 +75,15 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
+class SiteGrid:
+    """The tiers of one engine and topology: series down, depth across; two tiers of one rank stand in one cell."""
+
+    title: str
+    depths: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[tuple[SiteTier, ...], ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """One choice of a facet: the id of its button, what it says, how many rows it leaves."""
 
@@ -88,6 +102,7 @@ def render_site(site: Site) -> str:
         rules=_rules(facets),
         facets=facets,
         models=models,
+        grids={model: _grids([tier for tier in site.tiers if tier.model == model]) for model in models},
         marks={tier.slug: _marks(tier, facets) for tier in site.tiers},
     )
     return page
@@ -96,6 +111,22 @@ def render_site(site: Site) -> str:
 def page_name(slug: str) -> str:
     """Return the file name of a report, made of letters, digits, dots and dashes only."""
     return re.sub(r"[^a-z0-9.]+", "-", slug.lower()).strip("-.")[:120] + ".html"
+
+
+def _grids(tiers: Sequence[SiteTier]) -> list[SiteGrid]:
+    grids = []
+    for engine, topology in dict.fromkeys((tier.engine, tier.topology) for tier in tiers):
+        here = [tier for tier in tiers if (tier.engine, tier.topology) == (engine, topology)]
+        depths = tuple(dict.fromkeys(tier.depth for tier in here))
+        rows = tuple(
+            (
+                series,
+                tuple(tuple(tier for tier in here if (tier.series, tier.depth) == (series, depth)) for depth in depths),
+            )
+            for series in dict.fromkeys(tier.series for tier in here)
+        )
+        grids.append(SiteGrid(f"{engine}, {topology}", depths, rows))
+    return grids
 
 
 def _choices(tiers: Sequence[SiteTier], name: str) -> tuple[Choice, ...]:
