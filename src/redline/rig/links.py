@@ -5,6 +5,7 @@ is done through the driver's own library, without any CUDA package.
 """
 
 import ctypes
+import os
 import re
 import shutil
 import subprocess
@@ -87,15 +88,10 @@ def peer_links() -> tuple[PeerLink, ...]:
 def parse_topology(text: str) -> dict[tuple[int, int], str]:
     """Return the word for each pair of GPUs from `nvidia-smi topo -m`; each pair once, the lower index first."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    rows = [line.split() for line in plain.splitlines() if re.match(r"GPU\d+\s.*\bX\b", line)]
     found = {}
-    for line in plain.splitlines():
-        cells = line.split()
-        if not cells or not re.fullmatch(r"GPU\d+", cells[0]) or "X" not in cells:
-            continue
-        first = int(cells[0][3:])
-        for second, word in enumerate(cells[1:]):
-            if not re.fullmatch(r"X|NV\d+|SYS|NODE|PHB|PXB|PIX", word):
-                break  # the columns after the GPUs
+    for first, cells in enumerate(rows):
+        for second, word in enumerate(cells[1 : len(rows) + 1]):  # network cards have columns too, after the GPUs'
             if second > first:
                 found[first, second] = word
     return found
@@ -155,6 +151,7 @@ def copy_while(gpu: int, look: Callable[[], tuple[PcieLink, ...]]) -> tuple[floa
 
 def _copy(gpu: int, seconds: float) -> float | None:
     """Return the GB/s of copies from pinned host memory, through the driver's API (cuda.h)."""
+    os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # else the driver counts from the fastest, and nvidia-smi does not
     cuda = ctypes.CDLL("libcuda.so.1")
     device, context = ctypes.c_int(), ctypes.c_void_p()
     host, there = ctypes.c_void_p(), ctypes.c_uint64()
