@@ -135,6 +135,6 @@ def _boot(folder: Path, record: ServerRecord, redactor: Redactor, *, running: bo
         when=when,
         state="running" if running else "ended",
         ready_s=None if record.ready_at is None else record.ready_at - record.created_at,
-        stages=stage_times(read_history(folder), record.created_at),
+        stages=stage_times(record, read_history(folder)),
         reason=redactor.text(record.reason) if record.reason else None,
     )
