@@ -11,6 +11,7 @@ from redline.catalog.explain import served_model
 from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog
 from redline.launch.state import ServerState
+from redline.ops.bench import BenchJob, used_prompts
 from redline.ops.facts import server_facts
 from redline.ops.launching import CONDITIONS_FILE
 from redline.ops.servers import pick_server, target_of, wait_ready
@@ -74,6 +75,26 @@ def served_by(subject: Subject) -> Served:
             return await ask_served(client)
 
     return asyncio.run(ask())
+
+
+def bench_job(settings: Settings, subject: Subject, *, prefill: bool = True, timeout_s: float = 600.0) -> BenchJob:
+    """Return what is to be measured of a subject, without the prompts that a lookup drafter has seen.
+
+    Raises:
+        EndpointError: the server does not answer.
+    """
+    server_id = subject.target.server_id
+    lookup = "lookup" in str(((subject.conditions.get("resolved") or {}).get("drafter") or {}).get("value"))
+    return BenchJob(
+        target=subject.target,
+        boot_id=server_id or "unmanaged",
+        context_tokens=served_by(subject).context_tokens,
+        used=used_prompts(settings.runs_dir, server_id) if lookup else frozenset(),
+        thinking_switch=subject.facts.model is None or subject.facts.model.capabilities.thinking.offered,
+        prefill=prefill,
+        timeout_s=timeout_s,
+        conditions=subject.conditions,
+    )
 
 
 def new_seed() -> int:

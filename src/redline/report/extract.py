@@ -13,6 +13,7 @@ from redline.bench.prefill import PrefillSummary
 from redline.checks.check import CheckResult, CheckStatus
 from redline.checks.ramp import RampSummary
 from redline.checks.soak_verdict import SoakSummary
+from redline.checks.stages import StageBegan, StageEnded, StagesPlan, StageState
 from redline.launch.outcome import ServerFailed, ServerStarted
 from redline.record.reading import RunRecord
 from redline.report.model import (
@@ -23,6 +24,7 @@ from redline.report.model import (
     PrefillRow,
     RunFact,
     SamplePoint,
+    StageRow,
     StreamLevel,
 )
 from redline.report.words import parse_time
@@ -224,6 +226,33 @@ def endurance(records: Iterable[RunRecord]) -> tuple[str, ...]:
     return tuple(
         summary.statement for record in records for summary in record.payloads(SoakSummary) if summary.statement
     )
+
+
+def stage_rows(records: Iterable[RunRecord]) -> tuple[StageRow, ...]:
+    """Return the stages of the last whole report among some runs; one that a kill cut short is said to be so."""
+    reports = [record for record in records if record.payloads(StagesPlan)]
+    if not reports:
+        return ()
+    last = reports[-1]
+    (plan, *_) = last.payloads(StagesPlan)
+    ended = {row.stage: row for row in last.payloads(StageEnded)}
+    began = {row.stage: row.run_id for row in last.payloads(StageBegan)}
+    rows = []
+    for stage in plan.stages:
+        cut = StageState.INTERRUPTED if stage in began else StageState.NOT_RUN
+        words = "under way" if last.writing else "cut off" if stage in began else "the report was cut off before it"
+        row = ended.get(stage) or StageEnded(stage=stage, state=cut, reason=words, run_id=began.get(stage))
+        rows.append(
+            StageRow(
+                stage=stage.value,
+                state=row.state,
+                reason=row.reason,
+                seconds=row.seconds,
+                run_id=row.run_id,
+                earlier=row.earlier,
+            )
+        )
+    return tuple(rows)
 
 
 def arm_verdicts(records: Iterable[RunRecord]) -> tuple[ArmVerdict, ...]:

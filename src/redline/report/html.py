@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from redline.checks.check import CheckStatus
+from redline.checks.stages import StageState
 from redline.report import words as say
 from redline.report.answers import short_names
 from redline.report.drawings import drawings_of, overview_of, speed_of, timeline_of
@@ -25,6 +26,15 @@ _MARKS: Final[Mapping[CheckStatus, tuple[str, str]]] = {
     CheckStatus.SKIP: ("○", "muted"),
     CheckStatus.INCONCLUSIVE: ("?", "warn"),
     CheckStatus.ERROR: ("?", "warn"),
+}
+
+_STAGE_TONES: Final[Mapping[StageState, str]] = {
+    StageState.PASSED: "good",
+    StageState.FAILED: "bad",
+    StageState.OPEN: "warn",
+    StageState.BROKEN: "bad",
+    StageState.INTERRUPTED: "warn",
+    StageState.NOT_RUN: "muted",
 }
 
 
@@ -67,6 +77,7 @@ def render_html(model: ReportModel) -> str:
             classes=classes,
             overview=overview_of([(view.short, view.subject) for view in views], classes),
             timeline=timeline_of(model.boots),
+            stage_tones=_STAGE_TONES,
         )
     )
     return page

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from redline.checks.check import CheckStatus, SkipReason
-from redline.report.model import ArmVerdict, BootFact, Fact, ReportModel, Subject
+from redline.report.model import ArmVerdict, BootFact, Fact, ReportModel, StageRow, Subject
 from redline.report.row import benchmark_rows, cell
 from redline.report.words import clock, rate, seconds, spread
 from redline.stats.interval import Estimate
@@ -19,6 +19,7 @@ def render_markdown(model: ReportModel) -> str:
     parts = [
         f"## redline: {cell(model.title)}\n",
         *_answers(model),
+        *_stages(model),
         *_verdicts(model),
         *(part for subject in model.subjects for part in _subject(subject, alone=len(model.subjects) == 1)),
         *(["### Last boots\n", *_boots(model.boots)] if model.boots else []),
@@ -40,6 +41,20 @@ def _answers(model: ReportModel) -> Iterable[str]:
         lines += [f"- {cell(point)}\n" for point in answer.points]
         lines += [f"- {code(command)}\n" for command in answer.commands]
         yield "".join(lines)
+
+
+def _stages(model: ReportModel) -> Iterable[str]:
+    if model.stages:
+        yield "### Stages\n"
+        rows = [
+            (row.stage, row.state.value.replace("_", " "), row.reason, seconds(row.seconds), _recorded_by(row))
+            for row in model.stages
+        ]
+        yield _table(("Stage", "Ended", "What came of it", "Took", "Run"), rows)
+
+
+def _recorded_by(row: StageRow) -> str:
+    return f"{row.run_id or '—'}{f', of report {row.earlier}' if row.earlier else ''}"
 
 
 def _subject(subject: Subject, *, alone: bool) -> Iterable[str]:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from redline.checks.check import CheckStatus, SkipReason
+from redline.checks.stages import StageState
 from redline.launch.outcome import StageTime
 from redline.stats.interval import Estimate
 
@@ -250,6 +251,21 @@ class MemoryPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StageRow:
+    """A stage of a whole report: how it ended and why, and the run that recorded it.
+
+    `earlier` names the report that it was gone through for, where this one went on with another.
+    """
+
+    stage: str
+    state: StageState
+    reason: str
+    seconds: float
+    run_id: str | None
+    earlier: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """One thing that was served and looked at: a tier on a rig with an engine version, or an endpoint."""
 
@@ -305,6 +321,7 @@ class ReportModel:
     environment: tuple[Fact, ...] = ()
     subjects: tuple[Subject, ...] = ()
     boots: tuple[BootFact, ...] = ()
+    stages: tuple[StageRow, ...] = ()
     verdicts: tuple[ArmVerdict, ...] = ()
     problems: tuple[str, ...] = ()
     definitions: Mapping[str, str] = field(default_factory=dict)
