@@ -1,17 +1,40 @@
 """The committed pages of numbers are those of the catalogue, and hold both seeds' numbers beside their sources."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from redline.ops.benchmark_pages import benchmark_pages
 
-DOCS = Path(__file__).parents[2] / "docs" / "benchmarks"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "write_benchmarks.py"
+
+
+def run_script(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True, check=False)
 
 
 def test_the_committed_pages_are_the_current_ones() -> None:
-    for name, text in benchmark_pages().items():
-        assert (DOCS / name).read_text() == text, "run .venv/bin/python scripts/write_benchmarks.py"
+    done = run_script("--check")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_page_that_is_not_the_current_one_is_named(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    copied = tmp_path / "scripts" / SCRIPT.name
+    copied.write_text(SCRIPT.read_text())
+    assert subprocess.run([sys.executable, copied], capture_output=True, check=False).returncode == 0
+    pages = tmp_path / "docs" / "benchmarks"
+    assert {path.name for path in pages.iterdir()} == benchmark_pages().keys()
+    (pages / "qwen3.8-27b.md").write_text("edited by hand")
+    (pages / "of-no-model.md").write_text("left over")
+    done = subprocess.run([sys.executable, copied, "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert [line.split(" ")[0].rpartition("/")[2] for line in done.stderr.splitlines()] == [
+        "of-no-model.md",
+        "qwen3.8-27b.md",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -21,14 +21,14 @@ from redline.record.codec import from_json, jsonable
 from redline.record.files import make_dir, write_atomic
 from redline.record.plain import plain_line
 from redline.report.submission import Doubt, Submission, SubmittedNumber, ready_s
-from redline.report.words import rig_words
+from redline.report.words import count, rig_words
 from redline.settings import Layers
 
 # Regimes whose numbers are worth quoting, the most telling first; any other is taken when none of these is there.
 _REGIMES: Final = ("canonical-1", "honest-sampled-1", "honest-greedy-1", "quick-1")
 _DECODE: Final = {"prose": "decode_narrative", "code": "decode_code"}
 _TTFT: Final = {"prose": "ttft", "code": "ttft_code"}
-_MAX_BYTES: Final = 32 * 2**20
+MAX_BYTES: Final = 32 * 2**20
 # Where a server listens and what a client samples with say nothing about the tier.
 _FREE_FIELDS: Final = frozenset({"port", "bind_host", "served_name", "status", "status_note", "threads"})
 
@@ -57,7 +57,7 @@ def read_submission(path: Path) -> Submission:
         UsageError: it is too large, no JSON, or not of this form.
     """
     try:
-        if path.stat().st_size > _MAX_BYTES:
+        if path.stat().st_size > MAX_BYTES:
             raise UsageError(f"{path} is larger than any submission.", next_step="Give the .json that `submit` wrote.")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -108,7 +108,8 @@ def evidence_of_submission(catalog: Catalog, submission: Submission, source: str
     """Return the evidence that a submission is, in the catalogue's vocabulary."""
     where = f"{plain_line(source, 200)}, " if source else ""
     regime = _regime(submission)
-    basis = f"regime {regime}" if regime else "no rate"
+    boots = count(len(_boots_of(submission, regime)), "boot")
+    basis = f"regime {regime}, {boots}" if regime else f"no rate, {boots}"
     return EvidenceSet(
         id=evidence_id(submission),
         kind=EvidenceKind.MEASURED,
@@ -116,7 +117,7 @@ def evidence_of_submission(catalog: Catalog, submission: Submission, source: str
         engine=submission.engine,
         engine_version=submission.engine_version,
         date=submission.measured_on,
-        source=f"{where}submission {submission.submission_id} ({basis}, {len(_boots_of(submission, regime))} boots)",
+        source=f"{where}submission {submission.submission_id} ({basis})",
         numbers=tuple(_numbers(submission, regime)),
         setup=_setup(catalog, submission),
     )
@@ -196,14 +197,17 @@ def _setup(catalog: Catalog, submission: Submission) -> str:
     return "; ".join([*unknown, *words, *labels])
 
 
-def evidence_yaml(found: EvidenceSet) -> str:
-    """Return a catalogue file that holds the set."""
+def evidence_yaml(*sets: EvidenceSet) -> str:
+    """Return a catalogue file that holds some sets."""
+    return yaml.safe_dump({"evidence_sets": [_set_data(one) for one in sets]}, sort_keys=False, allow_unicode=True)
+
+
+def _set_data(found: EvidenceSet) -> dict[str, Any]:
     data: dict[str, Any] = jsonable(found)
     data["numbers"] = [
         {name: value for name, value in row.items() if value not in (None, "")} for row in data["numbers"]
     ]
-    data = {name: value for name, value in data.items() if value not in ("", [], ())}
-    return yaml.safe_dump({"evidence_sets": [data]}, sort_keys=False, allow_unicode=True)
+    return {name: value for name, value in data.items() if value not in ("", [], ())}
 
 
 def _first(error: Exception) -> str:

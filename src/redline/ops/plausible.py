@@ -131,19 +131,29 @@ def _physics(catalog: Catalog, submission: Submission) -> Iterator[Doubt]:
         yield Doubt(rule="bandwidth", refuses=False, message="its GPUs are not in the catalogue: no bound on its rates")
         return
     bandwidth = sum(record.bandwidth_bytes_s for record in records if record is not None)
+    steps_s = bandwidth / (weights * _READ_SHARE)
     depth = submission.resolved.get("spec_n")
     most_a_step = 1 + (int(depth.value) if depth is not None and isinstance(depth.value, int) else tier.spec_n.value)
     for row in submission.numbers:
         if row.metric != "decode_tok_s":
             continue
         length = _acceptance(submission, row.regime, row.prompt_class) or float(most_a_step)
-        bound = bandwidth / (weights * _READ_SHARE) * min(length, most_a_step)
+        bound = steps_s * min(length, most_a_step)
         if row.mean > bound:
             yield _no(
                 "bandwidth",
                 f"{row.prompt_class} at {row.mean:.0f} tok/s; its GPUs' memory delivers at most {bound:.0f} "
                 f"({length:.1f} tokens a step)",
             )
+
+
+def most_tok_s(catalog: Catalog, slug: str, bandwidth_bytes_s: float) -> float | None:
+    """Return the most tokens a second that memory delivers if every drafted token is accepted; None for no bound."""
+    tier = resolve(catalog, slug, Layers())
+    weights = catalog.artifacts[tier.artifact.value].size_bytes
+    if weights < _LEAST_BYTES:
+        return None
+    return bandwidth_bytes_s / (weights * _READ_SHARE) * (1 + int(tier.spec_n.value))
 
 
 def _acceptance(submission: Submission, regime: str, prompt_class: str) -> float | None:
