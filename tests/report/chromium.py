@@ -1,4 +1,7 @@
-"""A headless Chromium over its debugging pipe: opens a file, asks questions, takes pictures. Needs no library."""
+"""A headless Chromium over its debugging pipe: opens a file, asks questions, takes pictures. Needs no library.
+
+.venv/bin/python -m tests.report.chromium REPORT.html FOLDER     the four pictures of docs/reports.md
+"""
 
 import base64
 import itertools
@@ -6,6 +9,8 @@ import json
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,9 +68,9 @@ class Tab:
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
 
-    def picture(self, path: Path, *, whole: bool) -> None:
-        """Write what is seen, or the whole page, as PNG."""
-        found = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+    def picture(self, path: Path) -> None:
+        """Write what is seen as PNG."""
+        found = self.call("Page.captureScreenshot", format="png", optimizeForSpeed=False)
         path.write_bytes(base64.b64decode(found["data"]))
 
     def _note(self, message: dict[str, Any]) -> None:
@@ -116,3 +121,16 @@ def chromium(profile: Path) -> Iterator[Tab]:
         process.wait()
         os.close(ours)
         os.close(answers)
+
+
+def main(page: Path, folder: Path) -> None:
+    """Take a page's pictures, narrow and wide, light and dark: its first screens, since a whole page is tall."""
+    with tempfile.TemporaryDirectory() as profile, chromium(Path(profile)) as tab:
+        for width, height in ((360, 2000), (1440, 1800)):
+            for scheme in ("light", "dark"):
+                tab.open(page, width, height, scheme)
+                tab.picture(folder / f"report-{width}-{scheme}.png")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
