@@ -5,15 +5,20 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.ops.test_submission import GPU
+from tests.ops.test_submission import runs as gpu_runs
 from tests.report.records import check, sample
 
 from redline.catalog.load import load_catalog
 from redline.catalog.resolve import resolve
+from redline.cli.catalog import tiers
 from redline.cli.evidence import evidence
 from redline.cli.site import site
 from redline.cli.submit import submit
 from redline.errors import RefusedError, UsageError
+from redline.record.codec import jsonable
 from redline.record.run import create_run
+from redline.report.submission import make_submission
 from redline.settings import Layers
 from redline.workload.prompts import PromptClass
 
@@ -70,6 +75,23 @@ def test_a_submission_is_taken_in_once(home: Path) -> None:
     code, output = call(evidence, "import", str(bundle), "--json")
     assert code == 1
     assert json.loads(output)["doubts"][0]["rule"] == "duplicate"
+
+
+def test_what_counts_lifts_the_status_that_tiers_shows(home: Path) -> None:
+    made = make_submission(gpu_runs(load_catalog()), made_at="2026-11-30T00:00:00+00:00")
+    bundle = home / "gpu.json"
+    bundle.write_text(json.dumps(jsonable(made)))
+
+    def status() -> tuple[str, bool]:
+        rows = json.loads(call(tiers, "dual-ultrafast", "--json")[1])
+        (row,) = [row for row in rows if row["slug"] == GPU]
+        return row["status"], row["speed"]["counts"]
+
+    assert status() == ("experimental", False)
+    code, output = call(evidence, "import", str(bundle))
+    assert code == 0, output
+    assert status() == ("caveats", True)
+    assert "caveats" in call(tiers, "dual-ultrafast")[1]
 
 
 def test_an_edited_submission_is_refused(home: Path) -> None:

@@ -60,8 +60,9 @@ def table_lines(standing: Standing, now_s: float) -> list[str]:
         elif running and standing.running is not None:
             elapsed = now_s - standing.begun_s
             left = stage_left_s(standing.share, elapsed, usual)
-            words = f"{_count(standing.running)}  {standing.running.words}"
-            lines.append(_line(stage, "running", _span(elapsed), words + (f"  {_left(left)}" if left else "")))
+            at = [_count(standing.running), standing.running.words] if standing.running.number else ["begins"]
+            at += [_left(left)] if left else []
+            lines.append(_line(stage, "running", _span(elapsed), ", ".join(word for word in at if word)))
         else:
             lines.append(_line(stage, "waiting", "", f"takes about {_span(usual)}" if usual else ""))
     left = standing.left_s(now_s)

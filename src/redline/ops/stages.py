@@ -38,6 +38,7 @@ from redline.probe.exchange import ChatRequest
 from redline.probe.memory import ServerMemory as MemoryProbe
 from redline.record.index import RunFilter, RunIndex
 from redline.record.manifest import DEFINITIONS_VERSION
+from redline.record.plain import plain_line
 from redline.record.reading import RunRecord, load_run
 from redline.record.run import Run
 from redline.settings import Settings
@@ -46,6 +47,7 @@ REPORT_COMMAND: Final = "report"
 _SUITES: Final = {Stage.SMOKE: Suite.SMOKE, Stage.VERIFY: Suite.FULL, Stage.STRESS: Suite.STRESS}
 _GATE_S: Final = 60.0
 _LOOK_BACK: Final = 5
+_REASON: Final = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +128,7 @@ def _one_stage(
     else:
         state = state_of(code)
     seconds = time.monotonic() - begun
+    words = plain_line(words, _REASON)  # a server's own words may be in it
     return StageEnded(stage=stage, state=state, reason=words, run_id=run_id, exit_code=int(code), seconds=seconds)
 
 
@@ -246,7 +249,7 @@ def gate(subject: Subject, process: str | None) -> str | None:
 
     trouble = asyncio.run(ask())
     if trouble is not None:
-        return f"the server no longer answers ({trouble})"
+        return f"the server no longer answers ({plain_line(trouble, 120)})"
     now = process_of(subject)
     if process is not None and now is not None and now != process:
         return "the server was restarted: another process serves now"
