@@ -101,7 +101,9 @@ def test_it_is_gone_on_with_after_an_interruption(home: Home, tmp_path: Path, nu
         (cut,) = reports(home)
         if number is signal.SIGKILL:
             assert cut.outcome == "cut off"
-            assert "| soak | interrupted | cut off |" in home.run("report", cut.run_id).stdout
+            text = home.run("report", cut.run_id).stdout
+            assert "| soak | interrupted | cut off |" in text
+            assert "- `redline report --resume`" in text
         else:
             assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[number]
             assert "report --resume goes on" in rest

@@ -56,7 +56,7 @@ def answer(
         proved=_proved(pairs),
         not_proved=_with_stages(_not_proved(pairs, boots), stages),
         how_sure=_how_sure(pairs),
-        what_next=what_next(subjects, boots, program),
+        what_next=what_next(subjects, boots, program, stages),
     )
 
 
@@ -229,9 +229,9 @@ def _gaps(subject: Subject) -> tuple[list[str], list[str]]:
     unmet = [row.title for row in skipped if row.skip_reason is SkipReason.UNMET]
     absent = [row.title for row in skipped if row.skip_reason is not SkipReason.UNMET]
     if unmet:
-        rest.append(f"Not asked although it should have been: {join(unmet)}.")
+        rest.append(f"Not asked although it should have been: {join(dict.fromkeys(unmet))}.")
     if absent:
-        rest.append(f"Not offered: {join(absent)}.")
+        rest.append(f"Not offered: {join(dict.fromkeys(absent))}.")
     missing = _missing(subject)
     if missing:
         rest.append(f"Not looked at: {join(missing)}.")

@@ -118,7 +118,7 @@ def _check_row(results: Sequence[tuple[str, CheckResult]]) -> CheckRow:
     run_id, last = results[-1]
     return CheckRow(
         check_id=last.check_id,
-        title=last.title,
+        title=last.title if last.title != last.check_id else last.check_id.replace(".", " ").replace("_", " "),
         status=last.status,
         message=last.message,
         failure_class=last.failure_class,

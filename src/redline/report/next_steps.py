@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from redline.checks.check import CheckStatus
-from redline.report.model import Answer, BootFact, Subject
+from redline.checks.stages import StageState
+from redline.report.model import Answer, BootFact, StageRow, Subject
 from redline.report.words import capital, relative_width
 from redline.stats.compare import MIN_BOOTS
 
@@ -13,13 +14,17 @@ WIDE: Final = 0.10
 _SHOWN: Final = 3
 
 
-def what_next(subjects: Sequence[Subject], boots: Sequence[BootFact], program: str) -> Answer:
+def what_next(
+    subjects: Sequence[Subject], boots: Sequence[BootFact], program: str, stages: Sequence[StageRow] = ()
+) -> Answer:
     """Return the answer to what next, about subjects or about a rig on which nothing was measured."""
     failed = [boot for subject in subjects for boot in subject.boots if boot.failed] or [b for b in boots if b.failed]
     steps = [
         (0, capital((*boot.remedies, "Read what the engine printed last, below.")[0]), f"{program} logs")
         for boot in failed[:1]
     ]
+    if any(row.state is StageState.INTERRUPTED for row in stages):
+        steps.append((1, "Go on with the report, as long as its server lives.", f"{program} report --resume"))
     for subject in subjects:
         steps += _steps(subject, program)
     measured = [subject for subject in subjects if subject.headline]
