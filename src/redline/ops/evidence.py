@@ -9,6 +9,7 @@ from typing import Any, Final
 import yaml
 
 from redline.catalog.evidence import EvidenceKind, EvidenceSet, Number
+from redline.catalog.fields import TIER_FIELDS
 from redline.catalog.load import load_catalog
 from redline.catalog.resolve import resolve
 from redline.catalog.standing import Standing, standing
@@ -115,7 +116,7 @@ def evidence_of_submission(catalog: Catalog, submission: Submission, source: str
         kind=EvidenceKind.MEASURED,
         rig=plain_line(rig_words(submission.rig), 200),
         engine=submission.engine,
-        engine_version=submission.engine_version,
+        engine_version=plain_line(submission.engine_version, 80),
         date=submission.measured_on,
         source=f"{where}submission {submission.submission_id} ({basis})",
         numbers=tuple(_numbers(submission, regime)),
@@ -190,7 +191,7 @@ def _setup(catalog: Catalog, submission: Submission) -> str:
     words = [
         f"{name} {plain_line(str(entry.value), 60)}"
         for name, entry in submission.resolved.items()
-        if name not in _FREE_FIELDS and hasattr(tier, name) and entry.value != jsonable(getattr(tier, name).value)
+        if name in TIER_FIELDS and name not in _FREE_FIELDS and entry.value != jsonable(getattr(tier, name).value)
     ]
     labels = [plain_line(word, 60) for word in (*submission.labels, *submission.overrides) if "experiment" in word]
     unknown = ["its settings were not recorded"] if not submission.resolved else []
