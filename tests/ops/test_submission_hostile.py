@@ -18,8 +18,9 @@ from redline.report.submission import Submission, digest_of, make_submission
 
 CATALOG = load_catalog()
 TRUE = jsonable(make_submission(runs(CATALOG, boots=1), made_at="2026-11-29T00:00:00+00:00"))
+LONG = "x" * 4000  # longer ones are tests of their own
 EVIL: tuple[Any, ...] = (
-    None, "", "\x1b[2J</td><script>", "../../x", "x" * 300_000, "many", -1, 0, 10**30, 1e308, True, [], {}, [None],
+    None, "", "\x1b[2J</td><script>", "../../x", LONG, "many", -1, 0, 10**30, 1e308, True, [], {}, [None],
     {"__class__": {"value": 1, "origin": "x"}}, {"key": {"value": 1, "origin": "x"}}, "2026-11-29", "NaN",
 )  # fmt: skip
 
@@ -84,3 +85,13 @@ def test_odd_json_is_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(RedlineError):
         read_submission(path)
+
+
+@pytest.mark.parametrize("path", [("note",), ("engine_version",), ("rig", "gpus"), ("slug",), ("boots", 0, "failure")])
+def test_huge_texts_stay_small(tmp_path: Path, path: tuple[Any, ...]) -> None:
+    document = spoilt(path, "x" * 3_000_000)
+    document["submission_id"] = digest_of(from_json(Submission, document))
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    found = import_submission(CATALOG, read_submission(tmp_path / "x.json"), tmp_path / "catalog")
+    assert all(len(doubt.message) < 600 for doubt in found.doubts)
+    assert all(written.stat().st_size < 20_000 for written in (tmp_path / "catalog").glob("*"))

@@ -21,6 +21,7 @@ from redline.ops.reboot import reboot
 from redline.ops.servers import pick_server, target_of
 from redline.record.run import create_run
 from redline.rig.detect import detect_rig
+from redline.rig.links import rig_record
 from redline.settings import Settings
 
 Where = tuple[str | None, str | None, str | None]
@@ -148,7 +149,7 @@ def run_ab(catalog: Catalog, settings: Settings, options: dict[str, Any], *, as_
         url=None,
         slug=f"{plan.a} against {plan.b}",
         driver_version=rig.driver_version,
-        rig=rig.fingerprint,
+        rig=rig_record(rig),
         seeds={"prompts": regime.seed or 0},
         overrides=plan.overrides,
     )

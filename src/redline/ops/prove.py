@@ -23,6 +23,7 @@ from redline.record.files import read_json
 from redline.record.manifest import FieldRecord
 from redline.record.run import Run, create_run
 from redline.rig.detect import detect_rig
+from redline.rig.links import rig_record
 from redline.settings import Settings
 
 
@@ -122,7 +123,7 @@ def recorded(settings: Settings, subject: Subject, command: str, seeds: dict[str
     conditions = dict(subject.conditions)
     if not conditions:
         rig = detect_rig()
-        conditions = {"rig": rig.fingerprint, "driver_version": rig.driver_version}
+        conditions = {"rig": rig_record(rig), "driver_version": rig.driver_version}
     resolved = {name: FieldRecord(**field) for name, field in conditions.pop("resolved", {}).items()}
     run = create_run(
         settings.runs_dir,

@@ -28,6 +28,7 @@ from redline.report.grouping import of_slug
 from redline.report.model import BootFact, Fact, ReportModel
 from redline.report.words import rig_words
 from redline.rig.detect import detect_rig
+from redline.rig.links import rig_record
 from redline.settings import Settings
 
 _MAX_RUNS_OF_A_TIER: Final = 50
@@ -132,7 +133,7 @@ def report_rig(settings: Settings, *, redact: bool = True) -> ReportModel:
             definitions_version=DEFINITIONS_VERSION,
             url=None,
             driver_version=rig.driver_version,
-            rig=rig.fingerprint,
+            rig=rig_record(rig, load=True),
         ),
         redactor,
     )

@@ -18,6 +18,7 @@ from redline.record.disclose import disclose
 from redline.record.event import EVENT_SCHEMA, Envelope, registered_kinds
 from redline.record.files import read_json
 from redline.record.manifest import MANIFEST_SCHEMA, RunManifest
+from redline.record.plain import plain_line
 from redline.record.redact import Redactor
 from redline.record.run import EVENTS_FILE, MANIFEST_FILE, RunFinished
 
@@ -82,7 +83,8 @@ def read_manifest(directory: Path) -> RunManifest:
         raise ValueError("manifest.json is missing" if missing else "manifest.json is torn or no JSON")
     version = data.get("schema_version") if isinstance(data, dict) else None
     if version != MANIFEST_SCHEMA:
-        raise ValueError(f"its manifest has schema {version!r}; this redline reads {MANIFEST_SCHEMA}")
+        said = plain_line(repr(version), 40)
+        raise ValueError(f"its manifest has schema {said}; this redline reads {MANIFEST_SCHEMA}")
     try:
         return from_json(RunManifest, data)
     except ValueError as error:

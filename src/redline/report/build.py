@@ -163,7 +163,7 @@ def rig_facts(manifest: RunManifest) -> list[tuple[str, str]]:
     rig = manifest.rig
     facts = []
     for name, value in rig.items():
-        if name in ("digest", "driver_version") or (value is None and name != "gpus"):
+        if name in ("digest", "driver_version", "interconnect", "links") or (value is None and name != "gpus"):
             continue
         match name:
             case "gpus":
