@@ -167,7 +167,13 @@ def test_on_a_terminal_the_table_is_redrawn_in_place(home: Home, tmp_path: Path)
 
 
 def test_usage_of_stages_is_refused_with_a_sentence(home: Home) -> None:
-    for arguments in (("--full", "--bench"), ("--soak-turns", "3"), ("--full", "--preview"), ("--skip", "soak")):
+    for arguments in (
+        ("--full", "--bench"),
+        ("--soak-turns", "3"),
+        ("--full", "--preview"),
+        ("--skip", "soak"),
+        ("--resume", "--bench"),
+    ):
         done = home.run("report", *arguments)
         assert done.returncode == 2, arguments
 

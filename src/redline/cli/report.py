@@ -64,6 +64,8 @@ def report(
 
         if preview or (full and short) or len(runs) > 1:
             raise UsageError("--full, --bench and --preview exclude each other, and take one server.")
+        if resume and (skipped or soak_turns or short):
+            raise UsageError("--resume goes on with the stages that the earlier report has; it takes no others.")
         asked = Asked(runs[0] if runs else None, url, model, short, resume, frozenset(skipped), soak_turns)
         return report_stages(settings, asked, html_file, redact=not no_redact, as_json=as_json)
     if skipped or soak_turns or url or model:
