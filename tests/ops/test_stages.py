@@ -7,13 +7,16 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.conftest import Home
 
 from redline.checks.stages import FULL, Stage, StageBegan, StageEnded, StagesPlan, StageState
+from redline.cli.report_stages import Asked, report_stages
 from redline.fake.spawn import fake_engine
+from redline.ops import stages
 from redline.ops.report import report_runs, stage_runs
 from redline.record.reading import RunRecord, load_run
 from redline.record.run import create_run
@@ -195,6 +198,21 @@ def test_a_stage_cannot_lead_a_reader_out_of_the_runs(tmp_path: Path, home: Home
     assert len(model.problems) == 2
     assert "which is no run" in model.problems[0]
     assert "manifest.json is missing" in model.problems[1]
+
+
+def test_a_fault_of_ours_is_recorded_and_the_report_written(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def faulty(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(stages, "_play", faulty)
+    asked = Asked(None, "", "redline-fake", short=True, resume=False, skipped=frozenset(), soak_turns=None)
+    with fake_engine("healthy", tmp_path / "log", _FAST) as fake, pytest.raises(ZeroDivisionError):
+        report_stages(home.settings, replace(asked, url=fake.url), None, redact=True, as_json=False)
+    (record,) = reports(home)
+    assert (states(record), record.outcome) == ({"smoke": StageState.BROKEN}, "failed")
+    assert "a fault of redline: ZeroDivisionError" in (record.directory / "report.md").read_text()
 
 
 @pytest.mark.parametrize("redact", [True, False])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from redline.cli.screen import program
-from redline.errors import InconclusiveError, RedlineError
+from redline.errors import InconclusiveError
 from redline.settings import Settings
 
 if TYPE_CHECKING:
@@ -100,11 +100,11 @@ def _written(
     """Write the report beside the record of a run that has ended, whatever ended it; `where` is filled meanwhile."""
     try:
         yield
-    except (KeyboardInterrupt, SystemExit, RedlineError) as error:
-        with contextlib.suppress(RedlineError):  # what ended the stages is what the user is to see
+    except BaseException as error:
+        with contextlib.suppress(Exception):  # what ended the stages is what the user is to see
             for folder in where:
                 _write(settings, folder, html_file, redact=redact, quiet=quiet)
-        if not quiet and not isinstance(error, RedlineError):
+        if not quiet and isinstance(error, KeyboardInterrupt | SystemExit):
             click.echo(f"  stopped  {program()} report --resume goes on, as long as the server lives")
         raise
     for folder in where:

@@ -99,41 +99,46 @@ def run_stages(
 def _one_stage(
     settings: Settings, subject: Subject, run: Run, plan: StagesPlan, stage: Stage, earlier: EarlierStages | None
 ) -> Generator[StageEvent, None, StageEnded]:
-    begun = time.monotonic()
-    run_id = None
+    begun, run_id = time.monotonic(), None
+
+    def ended(state: StageState, words: str, code: int | None = None) -> StageEnded:
+        reason = plain_line(words, _REASON)  # a server's own words may be in it
+        took = time.monotonic() - begun
+        return StageEnded(stage=stage, state=state, reason=reason, run_id=run_id, exit_code=code, seconds=took)
+
     try:
-        seed = new_seed()
-        with recorded(settings, subject, _command(stage), {"content": seed}) as own:
+        before = _soak_before(settings, subject, earlier) if stage is Stage.SOAK else None
+        seed = before.plan.seed if before else new_seed()
+        with recorded(settings, subject, _command(stage), _seeds(stage, seed)) as own:
             run_id = own.run_id
             began = StageBegan(stage=stage, run_id=own.run_id)
             run.append(began)
             yield began
-            code, words = yield from _watched(
-                own, subject, stage, _play(settings, subject, own, plan, stage, seed, earlier)
-            )
+            events = _play(settings, subject, own, plan, stage, seed, before)
+            code, words = yield from _watched(own, subject, stage, events)
             own.finish("complete", int(code), words)
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
-        run.append(
-            StageEnded(
-                stage=stage,
-                state=StageState.INTERRUPTED,
-                reason="interrupted",
-                run_id=run_id,
-                seconds=time.monotonic() - begun,
-            )
-        )
+        run.append(ended(StageState.INTERRUPTED, "interrupted"))
         raise
     except RedlineError as error:
-        code, words, state = error.exit_code, error.message, StageState.BROKEN
-    else:
-        state = state_of(code)
-    seconds = time.monotonic() - begun
-    words = plain_line(words, _REASON)  # a server's own words may be in it
-    return StageEnded(stage=stage, state=state, reason=words, run_id=run_id, exit_code=int(code), seconds=seconds)
+        return ended(StageState.BROKEN, error.message, int(error.exit_code))
+    except Exception as error:
+        run.append(ended(StageState.BROKEN, f"a fault of redline: {type(error).__name__}", int(ExitCode.FAULT)))
+        raise
+    return ended(state_of(code), words, int(code))
 
 
 def _command(stage: Stage) -> str:
     return {Stage.SMOKE: "verify", Stage.STRESS: "verify", Stage.QUICK: "bench"}.get(stage, stage.value)
+
+
+def _seeds(stage: Stage, seed: int) -> dict[str, int]:
+    """Return the seeds of a stage by the names that its own command gives them: only those of prompts must agree."""
+    if stage is Stage.QUICK:
+        return {"prompts": QuickRegime().seed}
+    if stage is Stage.BENCH:
+        return {"prompts": HONEST_GREEDY.seed or 0}
+    return {"checks" if stage in _SUITES else "sessions": seed}
 
 
 def _play(
@@ -143,7 +148,7 @@ def _play(
     plan: StagesPlan,
     stage: Stage,
     seed: int,
-    earlier: EarlierStages | None,
+    before: Earlier | None,
 ) -> Iterator[Any]:
     """Return the events of a stage."""
     target, model = subject.target, subject.facts.model
@@ -157,7 +162,6 @@ def _play(
     if stage is Stage.RAMP:
         sessions = RampPlan(sessions=plan.ramp_sessions, seed=seed, context_tokens=context, timeout_s=plan.timeout_s)
         return ramp(target, model, own, sessions, pid=subject.pid)
-    before = _soak_before(settings, subject, earlier)
     turns = SoakPlan(turns=plan.soak_turns, seed=seed, context_tokens=context, timeout_s=plan.timeout_s)
     return soak(target, model, own, before.plan if before else turns, pid=subject.pid, earlier=before)
 
