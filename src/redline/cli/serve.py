@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -10,7 +11,7 @@ import click
 from redline.cli.options import json_option, override_options, overrides_from, settings_from, tier_options
 from redline.cli.screen import Screen, program
 from redline.errors import ExitCode
-from redline.settings import load_settings
+from redline.settings import Settings, load_settings
 
 
 @click.command()
@@ -19,8 +20,9 @@ from redline.settings import load_settings
 @override_options
 @click.option("--beside", is_flag=True, help="Stop nothing, unless it holds the same port.")
 @click.option("--measure/--no-measure", default=True, help="Measure a few prompts after the checks.")
+@click.option("--replicas", type=click.IntRange(1, 16), default=1, help="Several copies behind a router.")
 @json_option
-def up(slug: str | None, *, beside: bool, measure: bool, as_json: bool, **options: Any) -> int:
+def up(slug: str | None, *, beside: bool, measure: bool, replicas: int, as_json: bool, **options: Any) -> int:
     """Serve a tier: check, fetch, start, verify, measure. Without SLUG: the tier that suits this machine.
 
     The new tier is checked before anything that runs is stopped.
@@ -28,7 +30,6 @@ def up(slug: str | None, *, beside: bool, measure: bool, as_json: bool, **option
     from redline.catalog.load import load_catalog
     from redline.cli.up_view import UpView
     from redline.ops.up import UpRequest
-    from redline.ops.up import up as run_up
 
     overrides = overrides_from(options)
     settings = settings_from(options)
@@ -36,13 +37,23 @@ def up(slug: str | None, *, beside: bool, measure: bool, as_json: bool, **option
     request = UpRequest(slug=slug, overrides=overrides, beside=beside, measure=measure)
     with Screen(quiet=as_json) as screen:
         view = UpView(screen)
-        for event in run_up(catalog, settings, request):
+        for event in _steps(catalog, settings, request, replicas):
             view.show(event)
         if as_json:
             click.echo(json.dumps(view.as_json()))
         else:
             view.finish()
     return view.exit_code
+
+
+def _steps(catalog: Any, settings: Settings, request: Any, replicas: int) -> Iterator[Any]:
+    if replicas > 1:
+        from redline.ops.replicas import up_replicas
+
+        return up_replicas(catalog, settings, request, replicas)
+    from redline.ops.up import up as run_up
+
+    return run_up(catalog, settings, request)
 
 
 @click.command()
@@ -87,8 +98,9 @@ def ps(*, as_json: bool) -> int:
         click.echo(f"No server is running. Start one with `{program()} up`.")
     for row in rows:
         click.echo(
-            f"{row.slug}   {row.state}   {row.url}/v1   model {row.served_model}   pid {row.pid or '-'}   "
-            f"{row.memory_bytes / MIB:.0f} MiB   up {format_seconds(row.uptime_s)}"
+            f"{row.slug}   {row.role + '   ' if row.role else ''}{row.state}   {row.url}/v1   "
+            f"model {row.served_model}   pid {row.pid or '-'}   {row.memory_bytes / MIB:.0f} MiB   "
+            f"up {format_seconds(row.uptime_s)}"
         )
     return ExitCode.DONE
 

@@ -19,6 +19,7 @@ from redline.ops.events import (
     Began,
     CheckDone,
     ChecksDone,
+    CopyStarted,
     Event,
     FilesReady,
     Measured,
@@ -78,6 +79,9 @@ class UpView:
             case Started():
                 self._server = event.server
                 screen.line("start", self._stage_words(event.seconds))
+            case CopyStarted():
+                self._stages.clear()  # steps of several servers at once tell nobody anything
+                screen.line("copy", f"{event.number} of {event.total} at {event.server.url}")
             case AlreadyRunning():
                 self._server, self._already = event.server, True
                 screen.line("serving", f"{event.server.slug} is already running with these settings", colour="green")

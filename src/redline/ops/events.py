@@ -72,6 +72,15 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CopyStarted:
+    """One of several copies of a tier is ready, the `number`-th of `total`; what follows proves this copy."""
+
+    server: ServerRecord
+    number: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckDone:
     """A check gave its verdict, the `number`-th of `total`."""
 
@@ -121,6 +130,7 @@ Event = (
     | Replacing
     | StateChanged
     | Started
+    | CopyStarted
     | CheckDone
     | ChecksDone
     | SampleDone

@@ -9,6 +9,7 @@ from typing import Any
 from redline.catalog.explain import served_model
 from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog, Model
+from redline.engine.router import ROUTER
 from redline.launch.state import ServerState
 from redline.ops.servers import pick_server, target_of, wait_ready
 from redline.ops.up import CONDITIONS_FILE
@@ -50,7 +51,8 @@ def find_subject(catalog: Catalog, settings: Settings, name: str | None, url: st
     return Subject(
         target=target_of(record, settings),
         model=served_model(catalog, resolve(catalog, key.slug, settings.layers)) if key else None,
-        drafting=bool(depth["value"]),
+        # A router has no counters of its own; drafting is proved on each copy.
+        drafting=bool(depth["value"]) and record.engine != ROUTER,
         conditions=conditions,
     )
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from redline.engine.protocol import Signature
 from redline.engine.registry import get_engine
 from redline.errors import EngineStartError, InconclusiveError, NoServerError, RedlineError
+from redline.launch.group import fronts, group_of, read_groups, together
 from redline.launch.logfile import tail
 from redline.launch.server import Stopped, end_orphan, resident_bytes, running_servers, stop
 from redline.launch.state import LOG_FILE, SUPERVISOR_LOG, ServerRecord, ServerState, list_servers
@@ -22,7 +23,10 @@ BUSY: Final = "Another redline command is starting or stopping a server"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerRow:
-    """A running server as `ps` shows it; memory is what its engine holds now."""
+    """A running server as `ps` shows it; memory is what its engine holds now.
+
+    `group` is the id of its group's router and `role` what it is there; both None for a server of its own.
+    """
 
     server_id: str
     slug: str
@@ -33,6 +37,8 @@ class ServerRow:
     memory_bytes: int
     uptime_s: float
     log: str
+    group: str | None = None
+    role: str | None = None
 
 
 def lock_path(settings: Settings) -> Path:
@@ -42,6 +48,7 @@ def lock_path(settings: Settings) -> Path:
 
 def list_rows(settings: Settings, now: float) -> tuple[ServerRow, ...]:
     """Return the running servers, oldest first."""
+    groups = read_groups(settings.servers_dir)
     return tuple(
         ServerRow(
             server_id=record.server_id,
@@ -53,6 +60,8 @@ def list_rows(settings: Settings, now: float) -> tuple[ServerRow, ...]:
             memory_bytes=resident_bytes(record),
             uptime_s=now - record.created_at,
             log=str(folder / LOG_FILE),
+            group=group.router if (group := group_of(groups, record.server_id)) else None,
+            role=group.role(record.server_id) if group else None,
         )
         for folder, record in running_servers(settings.servers_dir)
     )
@@ -61,6 +70,8 @@ def list_rows(settings: Settings, now: float) -> tuple[ServerRow, ...]:
 def pick_server(settings: Settings, name: str | None) -> tuple[Path, ServerRecord]:
     """Return the server that a user means: by slug, id or port, or the only one there is.
 
+    Copies behind a router are meant only by their own id or port; their slug means the router.
+
     Raises:
         NoServerError: none runs, or none of that name.
         InconclusiveError: several run and no name was given.
@@ -68,12 +79,13 @@ def pick_server(settings: Settings, name: str | None) -> tuple[Path, ServerRecor
     servers = running_servers(settings.servers_dir)
     if not servers:
         raise _none_running(settings)
+    front = fronts(servers, read_groups(settings.servers_dir))
     if name is None:
-        if len(servers) > 1:
-            names = ", ".join(record.slug for _, record in servers)
+        if len(front) > 1:
+            names = ", ".join(record.slug for _, record in front)
             raise InconclusiveError(f"Several servers run: {names}.", next_step="Name one of them.")
-        return servers[0]
-    for folder, record in servers:
+        return front[0]
+    for folder, record in (*front, *servers):
         if name in (record.slug, record.slug.partition("/")[2], record.server_id, str(record.port)):
             return folder, record
     names = ", ".join(record.slug for _, record in servers)
@@ -192,5 +204,21 @@ def down(settings: Settings, name: str | None, *, everything: bool) -> Iterator[
                 raise _none_running(settings)
         else:
             servers = [pick_server(settings, name)]
-        for folder, record in servers:
+        for folder, record in _with_group(settings, servers):
             yield stop(folder, record)
+
+
+def _with_group(settings: Settings, chosen: list[tuple[Path, ServerRecord]]) -> list[tuple[Path, ServerRecord]]:
+    """Return servers in the order to stop them.
+
+    A router brings its copies along, and so does a copy whose router is gone; a copy behind a router goes alone.
+    """
+    groups = read_groups(settings.servers_dir)
+    running = running_servers(settings.servers_dir)
+    alive = {record.server_id for _, record in running}
+    if len(chosen) == 1:
+        name = chosen[0][1].server_id
+        group = group_of(groups, name)
+        if group is None or (name != group.router and group.router in alive):
+            return chosen
+    return together(running, groups, [record.server_id for _, record in chosen])
