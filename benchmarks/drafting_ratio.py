@@ -20,8 +20,9 @@ from redline.catalog.resolve import resolve
 from redline.engine.counters import acceptance, counters_delta
 from redline.engine.launch_plan import LaunchPlan
 from redline.engine.registry import get_engine
-from redline.launch.server import follow, register, start, stop
+from redline.launch.server import follow, register, start
 from redline.launch.state import read_record
+from redline.launch.stop import stop
 from redline.ops.servers import target_of
 from redline.probe.client import Client
 from redline.probe.definitions import decode_tok_s

@@ -13,8 +13,9 @@ from redline.artifacts.store import ensure
 from redline.catalog.load import load_catalog
 from redline.catalog.resolve import resolve
 from redline.engine.registry import get_engine
-from redline.launch.server import follow, register, resident_bytes, start, stop
+from redline.launch.server import follow, register, start
 from redline.launch.state import read_record
+from redline.launch.stop import resident_bytes, stop
 from redline.ops.servers import target_of
 from redline.probe.client import Client
 from redline.probe.exchange import ChatRequest, Exchange

@@ -15,7 +15,8 @@ import pytest
 from redline.artifacts.store import ensure
 from redline.catalog.load import load_catalog
 from redline.catalog.types import Catalog
-from redline.launch.server import running_servers, stop
+from redline.launch.server import running_servers
+from redline.launch.stop import end_orphan, find_orphans, stop
 from redline.settings import Settings, load_settings
 
 COMMAND_TIMEOUT_S = 110
@@ -105,7 +106,9 @@ def home(tmp_path: Path) -> Iterator[Home]:
     made = Home(tmp_path, environ)
     yield made
     for folder, record in running_servers(made.settings.servers_dir):
-        stop(folder, record)
+        stop(folder, record, now=True)
+    for orphan in find_orphans(made.settings.servers_dir):
+        end_orphan(orphan)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import pkgutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -35,9 +36,29 @@ def test_help_loads_click_and_nothing_else_heavy() -> None:
     assert "click" in loaded
 
 
-@pytest.mark.parametrize("words", [("tiers", "--all"), ("show", "llamacpp/smollm2-135m-cpu-fast", "--explain")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("tiers", "--all"),
+        ("show", "llamacpp/smollm2-135m-cpu-fast", "--explain"),
+        ("plan", "--model", "qwen3.8-27b", "--rig", "2x3090"),
+    ],
+)
 def test_reading_the_catalogue_loads_no_client_and_no_arrays(words: tuple[str, ...]) -> None:
     assert not modules_after(run_command(*words)) & HEAVY
+
+
+@pytest.mark.parametrize("words", [("ps",), ("down", "--all"), ("logs",)])
+def test_looking_after_servers_loads_no_client_and_no_catalogue(words: tuple[str, ...], tmp_path: Path) -> None:
+    lines = [
+        "import contextlib, os",
+        f"os.environ['XDG_STATE_HOME'] = {str(tmp_path)!r}",
+        "from redline.cli.main import cli",
+        "from redline.errors import RedlineError",
+        f"with contextlib.suppress(RedlineError): cli.main({list(words)!r}, standalone_mode=False)",
+    ]
+    code = "\n".join(lines)
+    assert not modules_after(code) & (HEAVY | {"pydantic", "yaml", "rich", "psutil", "asyncio", "prometheus_client"})
 
 
 def test_the_supervisor_stays_small() -> None:

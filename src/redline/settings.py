@@ -197,6 +197,11 @@ class Settings:
         return self.config_dir / "config.toml"
 
     @property
+    def engines_dir(self) -> Path:
+        """One TOML file an engine home, and the environments that redline made, each in a folder of its home's name."""
+        return _data_dir(self.layers.environ) / "engines"
+
+    @property
     def user_catalog_dir(self) -> Path:
         """YAML files here extend or override the catalogue."""
         return self.config_dir / "catalog"
@@ -230,7 +235,6 @@ def load_settings(
     home = Path(env.get("HOME") or Path.home())
     config_dir = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "redline"
     state_dir = Path(env.get("XDG_STATE_HOME") or home / ".local" / "state") / "redline"
-    data_dir = Path(env.get("XDG_DATA_HOME") or home / ".local" / "share") / "redline"
     dotenv_path, config_path = here / ".env", config_dir / "config.toml"
     layers = Layers(
         cli=dict(cli or {}),
@@ -239,10 +243,15 @@ def load_settings(
         config=parse_config(_read_optional(config_path), str(config_path)),
     )
     model_dir = layers.get("MODEL_DIR")
-    models_dir = Path(model_dir.value).expanduser() if model_dir else data_dir / "models"
+    models_dir = Path(model_dir.value).expanduser() if model_dir else _data_dir(env) / "models"
     return Settings(
         config_dir=config_dir, state_dir=state_dir, models_dir=models_dir, layers=layers, dotenv_file=dotenv_path
     )
+
+
+def _data_dir(environ: Mapping[str, str]) -> Path:
+    home = Path(environ.get("HOME") or Path.home())
+    return Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "redline"
 
 
 def _read_optional(path: Path) -> str:

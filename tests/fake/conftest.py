@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from redline.fake.spawn import FakeProcess, fake_engine
+from redline.fake.spawn import FakeProcess, command, fake_engine, stop
 
 
 @dataclass
@@ -137,3 +138,22 @@ def healthy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     arguments = ["--dialect", request.param, "--truth", str(folder / "truth.jsonl"), "--set", "speed.step_s=0.001"]
     with fake_engine("healthy", folder / "engine.log", arguments) as fake:
         yield Talk(fake)
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Any]:
+    """Return a function that starts a scenario without waiting; everything is stopped in the end."""
+    running: list[subprocess.Popen[bytes]] = []
+
+    def start(scenario: str, *arguments: str) -> tuple[subprocess.Popen[bytes], Path]:
+        log = tmp_path / f"{len(running)}.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                command(scenario, arguments), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            )
+        running.append(process)
+        return process, log
+
+    yield start
+    for process in running:
+        stop(process)

@@ -179,7 +179,7 @@ def test_errors_in_the_engines_words(healthy: Any) -> None:
 
 def test_more_requests_than_slots_wait(healthy: Any) -> None:
     def ask(number: int) -> int:
-        return int(healthy.chat(f"Story {number}", max_tokens=150)["usage"]["completion_tokens"])
+        return int(healthy.chat(f"Story {number}", max_tokens=600)["usage"]["completion_tokens"])
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         answers = [pool.submit(ask, number) for number in range(8)]
@@ -191,7 +191,7 @@ def test_more_requests_than_slots_wait(healthy: Any) -> None:
             found = healthy.counters()
             running, waiting = (next(v for k, v in found.items() if k.endswith(name)) for name in names)
             seen.add((running, waiting))
-        assert [answer.result() for answer in answers] == [150] * 8
+        assert [answer.result() for answer in answers] == [600] * 8
     assert max(running for running, _ in seen) == 4
     assert max(waiting for _, waiting in seen) > 0
 

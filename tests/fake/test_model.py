@@ -91,6 +91,15 @@ def test_needles_are_found_by_their_names_and_lost_beyond_their_reach() -> None:
     assert "MM31-08" in lost
 
 
+def test_codes_are_found_without_the_word_code() -> None:
+    filler = "The tide was quiet that evening. " * 100
+    text = f"The amber vault opens with QXR7K2. {filler} The violet gate opens with ZZPLMW. {filler}"
+    content = _ask(f"{text}\n\nWhat opens the amber vault?").content
+    assert "QXR7K2" in content
+    assert "ZZPLMW" not in content
+    assert "QXR7K2" not in _ask(f"{text}\n\nWhat is a good name for a boat?").content
+
+
 def test_a_phrase_without_digits_is_found() -> None:
     text = "Rain fell. " * 200 + "The secret phrase is crimson otter. " + "Rain fell. " * 200
     assert "crimson otter" in _ask(f"{text}\n\nWhat is the secret phrase?").content

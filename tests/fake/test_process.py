@@ -4,36 +4,12 @@ import http.client
 import os
 import signal
 import socket
-import subprocess
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from redline.fake.spawn import command, stop
-
 DIALECTS = pytest.mark.parametrize("dialect", ["vllm", "llamacpp"])
-
-
-@pytest.fixture
-def started(tmp_path: Path) -> Iterator[Any]:
-    """Return a function that starts a scenario without waiting; everything is stopped in the end."""
-    running: list[subprocess.Popen[bytes]] = []
-
-    def start(scenario: str, *arguments: str) -> tuple[subprocess.Popen[bytes], Path]:
-        log = tmp_path / f"{len(running)}.log"
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                command(scenario, arguments), stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-            )
-        running.append(process)
-        return process, log
-
-    yield start
-    for process in running:
-        stop(process)
 
 
 def _free_port() -> int:
@@ -100,7 +76,7 @@ def test_a_crash_loop_lives_and_repeats_itself(started: Any) -> None:
 def test_a_hang_in_load_is_alive_and_not_ready(started: Any, dialect: str) -> None:
     port = _free_port()
     process, log = started("hang-in-load", "--dialect", dialect, "--port", str(port))
-    last = "Model loading took" if dialect == "vllm" else "load_model: loading model"
+    last = "checkpoint shards:   0% Completed" if dialect == "vllm" else "init: loading model"
     assert _until(lambda: last in log.read_text())
     assert _until(lambda: _status(port) == (None if dialect == "vllm" else 503))
     assert process.poll() is None

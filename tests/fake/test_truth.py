@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +72,16 @@ def test_steps_take_the_time_that_was_set(play: Any, tmp_path: Path) -> None:
     assert answered.last_token_ns - answered.first_token_ns >= 19 * 0.01e9 - 0.005e9
 
 
+def _kill_once_written(process: Any, truth: Path) -> None:
+    while truth.stat().st_size < 600:
+        time.sleep(0.001)
+    process.kill()
+
+
 def test_lines_are_whole_after_a_kill(play: Any, tmp_path: Path) -> None:
     truth = tmp_path / "truth.jsonl"
     with play("healthy", "--truth", str(truth)) as talk:
-        killer = threading.Timer(0.1, talk.fake.process.kill)
+        killer = threading.Thread(target=_kill_once_written, args=(talk.fake.process, truth))
         killer.start()
         talk.stream("Tell me a story.", max_tokens=5000)
         killer.join()

@@ -10,8 +10,8 @@ import pytest
 from redline.catalog.types import Catalog
 from redline.errors import MissingError, UsageError
 from redline.guard.finding import Severity
-from redline.ops.replica_plan import need_router, prepare
-from redline.ops.up import UpRequest
+from redline.ops.prepare import UpRequest
+from redline.ops.replica_plan import need_router, prepare_group
 from redline.settings import Settings, Sourced, load_settings
 
 
@@ -27,7 +27,7 @@ def test_copies_share_the_machine_and_take_the_next_free_ports(
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", port + 1))
         taken.listen()
-        prepared = prepare(catalog, settings_of(tmp_path, PORT=str(port)), UpRequest(), 3)
+        prepared = prepare_group(catalog, settings_of(tmp_path, PORT=str(port)), UpRequest(), 3)
     ports = [plan.port for plan in prepared.members]
     assert port + 1 not in ports
     assert ports == sorted(set(ports))
@@ -44,7 +44,7 @@ def test_copies_share_the_machine_and_take_the_next_free_ports(
 def test_a_router_for_everyone_is_refused(catalog: Catalog, tmp_path: Path, free_port: Callable[[], int]) -> None:
     settings = settings_of(tmp_path, BIND_HOST="0.0.0.0", PORT=str(free_port()))
     refused = {
-        item.rule_id for item in prepare(catalog, settings, UpRequest(), 2).findings if item.severity == "refuse"
+        item.rule_id for item in prepare_group(catalog, settings, UpRequest(), 2).findings if item.severity == "refuse"
     }
     assert "router-open" in refused
 
@@ -54,13 +54,13 @@ def test_a_held_port_is_refused(catalog: Catalog, tmp_path: Path, free_port: Cal
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", port))
         taken.listen()
-        findings = prepare(catalog, settings_of(tmp_path, PORT=str(port)), UpRequest(), 2).findings
+        findings = prepare_group(catalog, settings_of(tmp_path, PORT=str(port)), UpRequest(), 2).findings
     assert "port-taken" in {finding.rule_id for finding in findings if finding.severity is Severity.REFUSE}
 
 
 def test_copies_of_gpu_tiers_are_rendered_not_started(catalog: Catalog, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nobody has run them") as caught:
-        prepare(catalog, settings_of(tmp_path), UpRequest(slug="vllm/qwen38-27b-dual-fast"), 2)
+        prepare_group(catalog, settings_of(tmp_path), UpRequest(slug="vllm/qwen38-27b-dual-fast"), 2)
     assert "--as replicas --replicas 2" in (caught.value.next_step or "")
 
 

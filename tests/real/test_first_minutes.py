@@ -10,7 +10,7 @@ import psutil
 import pytest
 from tests.conftest import Home
 
-from redline.record.run import read_events
+from redline.record.reading import read_events
 from redline.rig.ports import can_bind
 
 pytestmark = pytest.mark.real

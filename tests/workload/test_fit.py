@@ -17,7 +17,8 @@ def build(words: int) -> str:
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(400, 40_000), st.integers(2, 9))
+# From 2,000 on: below, a single word of hexadecimal digits can be more than the hundredth that is allowed.
+@given(st.integers(2000, 40_000), st.integers(2, 9))
 def test_within_one_percent_and_never_above(target: int, width: int) -> None:
     pattern = re.compile(rf"\w{{1,{width}}}|[^\w\s]|\n")
     fitted = fit_text(build, lambda text: len(pattern.findall(text)), target)

@@ -44,6 +44,15 @@ class BenchSample:
     draft_tokens: int | None
     accepted_tokens: int | None
     error: str | None
+    accepted_by_position: tuple[int, ...] | None = None
+    boot_id: str | None = None
+    cached_tokens: int | None = None
+    wall_tok_s: float | None = None
+    finish_reason: str | None = None
+    energy_j: float | None = None
+    power_mean_w: float | None = None
+    sm_clock_mean_mhz: float | None = None
+    throttled: tuple[str, ...] | None = None
 
 
 @payload("bench.summary")
@@ -58,6 +67,8 @@ class ClassSummary:
     ttft_s: Estimate | None
     acceptance_length: float | None
     failed: int
+    wall_tok_s: Estimate | None = None
+    joules_a_token: float | None = None
 
 
 async def run_quick(client: Client, regime: QuickRegime) -> AsyncIterator[BenchSample]:
@@ -81,7 +92,9 @@ def sample_of(
     prompt: Prompt, regime: str, exchange: Exchange, before: Counters | None, after: Counters | None
 ) -> BenchSample:
     """Return the sample that an exchange and the counters around it make."""
-    drafting: Acceptance | None = acceptance(counters_delta(before, after)) if before and after else None
+    delta = counters_delta(before, after) if before and after else None
+    drafting: Acceptance | None = acceptance(delta)
+    by_position = delta.accepted_by_position if delta else None
     failed = exchange.error is not None
     return BenchSample(
         regime=regime,
@@ -96,6 +109,7 @@ def sample_of(
         draft_tokens=drafting.draft_tokens if drafting else None,
         accepted_tokens=drafting.accepted_tokens if drafting else None,
         error=f"{exchange.error.kind.value}: {exchange.error.message}" if exchange.error else None,
+        accepted_by_position=None if by_position is None else tuple(round(count) for count in by_position),
     )
 
 

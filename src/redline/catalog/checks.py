@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from redline.catalog.evidence import METRICS
 from redline.catalog.fields import KEY_FIELDS, TIER_FIELDS
+from redline.catalog.memory_checks import check_memory
 from redline.catalog.resolve import settle
 from redline.catalog.sources import Problems
 from redline.catalog.types import Catalog, Choice, Derived, Reference, Rule
@@ -31,6 +32,7 @@ def check_catalog(catalog: Catalog, places: Places, problems: Problems) -> None:
     _check_engines(catalog, places, problems)
     _check_hazards(catalog, places, problems)
     _check_evidence(catalog, places, problems)
+    check_memory(catalog, places, problems)
     _check_aliases(catalog, places, problems)
     if _check_rules(catalog, places, problems):
         _check_tiers(catalog, places, problems)

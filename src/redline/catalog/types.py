@@ -28,6 +28,7 @@ from redline.catalog.evidence import (
     EvidenceSet,
     Hazard,
 )
+from redline.catalog.memory import Hardware, MemoryLists, MemoryTables
 from redline.catalog.tiers import (
     Alias,
     Choice,
@@ -166,12 +167,27 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredReach:
+    """How many tokens something holds for, as measured with the model itself; checks ask no further."""
+
+    tokens: int
+    why: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What checks may ask of a model."""
+    """What checks may ask of a model.
+
+    `coherent_tokens`: output before it repeats itself. `recall_tokens`: depth to which it finds a code again. None
+    where nobody measured a limit: then checks expect none.
+    """
 
     tools: Offer
     thinking: Offer
     vision: Offer
+    coherent_tokens: MeasuredReach | None = None
+    recall_tokens: MeasuredReach | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,29 +314,13 @@ class EngineSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hardware:
-    """A kind of GPU, or the processor (`compute` None). `visible_gib` is what CUDA shows of the nominal memory."""
-
-    id: str
-    title: str
-    compute: str | None
-    memory_mib: int | None
-    source: str
-    visible_gib: float | None = None
-    nvlink: bool | None = None
-    fp8_matmul: bool | None = None
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogFile:
+class CatalogFile(MemoryLists):
     """What one YAML file may hold; any mixture of these lists."""
 
     models: tuple[Model, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
     drafters: tuple[Drafter, ...] = ()
     engines: tuple[EngineSpec, ...] = ()
-    hardware: tuple[Hardware, ...] = ()
     topologies: tuple[Topology, ...] = ()
     ladders: tuple[Ladder, ...] = ()
     rules: tuple[Rule, ...] = ()
@@ -331,14 +331,13 @@ class CatalogFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Catalog:
+class Catalog(MemoryTables):
     """Every fact, by id, after all checks between them have passed. `evidence` holds the rows of all sets too."""
 
     models: Mapping[str, Model]
     artifacts: Mapping[str, Artifact]
     drafters: Mapping[str, Drafter]
     engines: Mapping[str, EngineSpec]
-    hardware: Mapping[str, Hardware]
     topologies: Mapping[str, Topology]
     rules: tuple[Rule, ...]
     aliases: Mapping[str, Alias]

@@ -24,7 +24,7 @@ def write_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
         click.echo("         " + _wrap(finding.remedy), err=err)
         tail = [f"To do it anyway: {finding.override}."] if finding.override and not finding.overridden else []
         if finding.severity is Severity.REFUSE and not finding.override:
-            tail = ["No switch lifts this rule: the engine cannot do it, or would do it wrongly."]
+            tail = ["No switch lifts this."]
         click.echo("         " + _wrap(" ".join([*tail, f"source: {finding.source}"])), err=err)
 
 

@@ -16,9 +16,10 @@ from redline.errors import ExitCode, RedlineError
 # Command name -> (module, attribute, one line for the list of commands), in the order a newcomer meets them.
 COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "up": ("redline.cli.serve", "up", "Serve a tier: check, fetch, start, verify, measure."),
-    "down": ("redline.cli.serve", "down", "Stop a server and prove that port and memory are free."),
-    "ps": ("redline.cli.serve", "ps", "List the running servers."),
-    "logs": ("redline.cli.serve", "logs", "Show what an engine printed."),
+    "down": ("redline.cli.servers", "down", "Stop a server and prove that port and memory are free."),
+    "ps": ("redline.cli.servers", "ps", "List the running servers."),
+    "logs": ("redline.cli.servers", "logs", "Show what an engine printed."),
+    "restart": ("redline.cli.serve", "restart", "Start a server again as it was."),
     "ask": ("redline.cli.ask", "ask", "Ask the running model and stream the answer."),
     "tiers": ("redline.cli.catalog", "tiers", "List the tiers, and which fit here."),
     "show": (
@@ -26,17 +27,26 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
         "show",
         "Show one tier in full; --explain says where each value comes from.",
     ),
+    "plan": ("redline.cli.plan", "plan", "Plan a tier's memory on a rig: fit, context, what would help."),
     "map": ("redline.cli.map", "map_", "Show a model's tiers as the grid they form."),
     "render": ("redline.cli.render", "render", "Write what serving a tier would run: a command, docker, compose."),
     "get": ("redline.cli.catalog", "get", "Fetch and verify the files of a tier."),
     "verify": ("redline.cli.prove", "verify", "Check that a server does what it should."),
-    "bench": ("redline.cli.prove", "bench", "Measure a server, with intervals."),
-    "runs": ("redline.cli.prove", "runs", "List what was done and measured."),
+    "bench": ("redline.cli.bench", "bench", "Measure a server, with intervals; or two tiers against each other."),
+    "soak": ("redline.cli.soak", "soak", "Talk to a server for long and watch what changes."),
+    "ramp": ("redline.cli.ramp", "ramp", "Play an agent at work: is the growing conversation reused?"),
+    "concurrency": ("redline.cli.concurrency", "concurrency", "Measure streams side by side, against the slots."),
+    "runs": ("redline.cli.runs", "runs", "List what was done and measured."),
+    "report": ("redline.cli.report", "report", "Describe runs, or this rig, ready to be shared."),
+    "compare": ("redline.cli.compare", "compare", "Compare two runs or tiers, with intervals."),
+    "diagnose": ("redline.cli.diagnose", "diagnose", "Say what went wrong, from an engine's log."),
     "fake-engine": (
         "redline.cli.fake_engine",
         "fake_engine",
         "Play an engine, behaving or not: for trying and testing.",
     ),
+    "engine": ("redline.cli.engine", "engine", "Where engines live: install, add, list, remove."),
+    "config": ("redline.cli.config", "config", "Settings that hold for every command: show, set, unset, path."),
     "doctor": ("redline.cli.doctor", "doctor", "Look at this machine for what would get in the way."),
 }
 _ALIASES: Final = {"switch": "up"}

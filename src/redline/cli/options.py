@@ -10,7 +10,7 @@ from redline.settings import Settings, Sourced, load_settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_KNOB_FLAGS: Final = {"port": "PORT", "host": "BIND_HOST", "ctx": "MAX_MODEL_LEN", "spec_n": "SPEC_N"}
+_KNOB_FLAGS: Final = {"port": "PORT", "host": "BIND_HOST", "ctx": "MAX_MODEL_LEN", "spec_n": "SPEC_N", "gpus": "GPUS"}
 
 
 def json_option(function: F) -> F:

@@ -3,8 +3,7 @@
 import json
 import shlex
 from collections.abc import Iterable
-from itertools import pairwise
-from typing import Any, assert_never
+from typing import Any
 
 from redline import __version__
 from redline.artifacts.progress import FileProgress
@@ -12,23 +11,18 @@ from redline.bench.quick import ClassSummary
 from redline.checks.check import CheckResult, CheckStatus, SkipReason
 from redline.cli.findings import write_findings
 from redline.cli.screen import Screen, program
-from redline.launch.server import Stopped
-from redline.launch.state import ServerRecord, ServerState
+from redline.cli.server_view import ServerView
 from redline.ops.events import (
-    AlreadyRunning,
     Began,
     CheckDone,
     ChecksDone,
-    CopyStarted,
     Event,
     FilesReady,
+    ImageProgress,
     Measured,
     Planned,
-    Replacing,
     RunSaved,
     SampleDone,
-    Started,
-    StateChanged,
 )
 from redline.plan.types import FitPlan
 from redline.record.codec import jsonable
@@ -41,19 +35,17 @@ class UpView:
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._server: ServerRecord | None = None
+        self._servers = ServerView(screen)
         self._results: tuple[CheckResult, ...] = ()
         self._summaries: tuple[ClassSummary, ...] = ()
         self._run: RunSaved | None = None
-        self._stages: list[tuple[str, float]] = []
-        self._already = False
 
     @property
     def exit_code(self) -> int:
         """The code that the run ended with."""
         return self._run.exit_code if self._run else 0
 
-    def show(self, event: Event) -> None:  # noqa: C901, PLR0912 -- one flat branch an event
+    def show(self, event: Event) -> None:
         """Show one event."""
         screen = self._screen
         match event:
@@ -69,22 +61,8 @@ class UpView:
                 size = format_bytes(event.artifact.size_bytes)
                 state = "verified" if event.verified else "NOT verified"
                 screen.line("files", f"{event.artifact.title}   {size}   {state}")
-            case Replacing():
-                screen.line("replace", f"stopping {event.server.slug} on port {event.server.port}")
-            case Stopped():
-                screen.line("stopped", f"{event.slug}, {format_bytes(event.released_bytes)} of memory released")
-            case StateChanged():
-                self._stages.append((event.state, event.seconds))
-                screen.progress("start", f"{event.state}  {event.seconds:.1f} s", step=event.state)
-            case Started():
-                self._server = event.server
-                screen.line("start", self._stage_words(event.seconds))
-            case CopyStarted():
-                self._stages.clear()  # steps of several servers at once tell nobody anything
-                screen.line("copy", f"{event.number} of {event.total} at {event.server.url}")
-            case AlreadyRunning():
-                self._server, self._already = event.server, True
-                screen.line("serving", f"{event.server.slug} is already running with these settings", colour="green")
+            case ImageProgress():
+                screen.progress("image", f"{event.image}  {event.line}", step=event.image)
             case CheckDone():
                 words = f"{event.number} of {event.total}  {event.result.title}"
                 screen.progress("check", words, step=event.result.title)
@@ -100,25 +78,13 @@ class UpView:
             case RunSaved():
                 self._run = event
             case _:
-                assert_never(event)
-
-    def _stage_words(self, ready_s: float) -> str:
-        words, order = [], [*self._stages, ("end", ready_s)]
-        for (state, begin), (_, end) in pairwise(order):
-            if state in (
-                ServerState.LOADING,
-                ServerState.COMPILING,
-                ServerState.CAPTURING,
-                ServerState.WARMING,
-            ):
-                words.append(f"{state} {max(0.0, end - begin):.1f} s")
-        return " . ".join([*words, f"ready in {ready_s:.1f} s"])
+                self._servers.show(event)
 
     def finish(self) -> None:
         """Write where the server is, how to reach it and what comes next."""
-        if self._server is None:
+        server, screen, name = self._servers.server, self._screen, program()
+        if server is None:
             return
-        server, screen, name = self._server, self._screen, program()
         pid = server.engine_process.pid if server.engine_process else "-"
         run = f"   run {self._run.run_id}" if self._run else ""
         body = json.dumps({"model": server.served_model, "messages": [{"role": "user", "content": "Hello"}]})
@@ -133,13 +99,13 @@ class UpView:
 
     def as_json(self) -> dict[str, Any]:
         """Return the outcome as JSON values."""
-        server = self._server
+        server = self._servers.server
         return {
             "slug": server.slug if server else None,
             "url": server.url if server else None,
             "pid": server.engine_process.pid if server and server.engine_process else None,
             "served_model": server.served_model if server else None,
-            "already_running": self._already,
+            "already_running": self._servers.already_running,
             "checks": jsonable(self._results),
             "summaries": jsonable(self._summaries),
             "run_id": self._run.run_id if self._run else None,

@@ -19,6 +19,7 @@ class Counters:
     accepted_tokens: float | None = None
     requests_running: float | None = None
     requests_waiting: float | None = None
+    preemptions: float | None = None  # requests that lost their place and were computed again
     accepted_by_position: tuple[float, ...] | None = None
 
 

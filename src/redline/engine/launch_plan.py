@@ -4,6 +4,7 @@ Commands are tuples of arguments from beginning to end. Secrets are named, never
 environment variables that the engine takes from its parent.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -20,26 +21,51 @@ class Mount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
-    """When a server counts as ready: its health path answers, its model is listed, and it makes one token."""
+    """When a server counts as ready: its health path answers, its model is listed, and it makes one token.
+
+    `silence_s` is how long it may neither say nor do anything on the way there before it counts as hung.
+    """
 
     health_path: str = "/health"
     model: str = ""
     timeout_s: float = 600.0
+    silence_s: float = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopPolicy:
-    """How a process is ended: SIGTERM to its group, then SIGKILL after the grace period."""
+    """How an engine is ended: wait for requests in flight, SIGTERM to its first process, SIGKILL to what is left.
+
+    `drain_s` bounds the wait for requests, `grace_s` the one for the processes.
+    """
 
     grace_s: float = 10.0
+    drain_s: float = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagePattern:
-    """A stage of loading and the text in a log line that says it has begun."""
+    """A stage of loading and the text in a log line that says it has begun.
+
+    `progress` is a pattern with the groups `percent`, or `done` and `total`, for lines that say how far it is.
+    """
 
     stage: str
     text: str
+    progress: str = ""
+
+    def fraction(self, line: str) -> float | None:
+        """Return how far the stage is, from 0 to 1, or None when the line does not say."""
+        if not self.progress or self.text not in line:
+            return None
+        matches = list(re.finditer(self.progress, line))  # a progress bar may have written over itself: the last counts
+        if not matches:
+            return None
+        groups = matches[-1].groupdict()
+        if groups.get("percent") is not None:
+            return min(float(groups["percent"]) / 100, 1.0)
+        total = float(groups["total"])
+        return min(float(groups["done"]) / total, 1.0) if total else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +89,9 @@ class Container:
 class LaunchPlan:
     """One engine process to be. In a container, `argv` is what runs inside; `host` and `port` are this machine's.
 
-    `secret_aliases` maps the engine's own name of a secret to redline's, where they differ.
+    `secret_aliases` maps the engine's own name of a secret to redline's, where they differ. `gpus` are the indices it
+    takes, None where nobody said. `boot_markers` are what an engine prints once in each life: seen again, it was
+    started again.
     """
 
     slug: str
@@ -79,6 +107,8 @@ class LaunchPlan:
     secret_aliases: Mapping[str, str] = field(default_factory=dict)
     container: Container | None = None
     mounts: tuple[Mount, ...] = ()
+    gpus: tuple[int, ...] | None = None
+    boot_markers: tuple[str, ...] = ()
     readiness: Readiness = field(default_factory=Readiness)
     stop: StopPolicy = field(default_factory=StopPolicy)
     stages: tuple[StagePattern, ...] = ()
@@ -101,6 +131,8 @@ def launch_plan_from_dict(data: Mapping[str, Any]) -> LaunchPlan:
         "argv": tuple(data["argv"]),
         "secret_env": tuple(data["secret_env"]),
         "mounts": tuple(Mount(**mount) for mount in data["mounts"]),
+        "gpus": None if data.get("gpus") is None else tuple(data["gpus"]),
+        "boot_markers": tuple(data.get("boot_markers", ())),
         "container": _container(data.get("container")),
         "readiness": Readiness(**data["readiness"]),
         "stop": StopPolicy(**data["stop"]),

@@ -1,4 +1,4 @@
-"""llama.cpp: which of its forms serves a tier; its counters, the stages and faults that its log shows."""
+"""llama.cpp: which of its forms serves a tier; its counters. The stages and faults its log shows are data."""
 
 from pathlib import Path
 from typing import Final
@@ -7,9 +7,10 @@ from redline.catalog.fields import ResolvedTier
 from redline.catalog.types import Catalog
 from redline.engine.counters import Counters, parse_prometheus
 from redline.engine.launch_plan import LaunchPlan, StagePattern
-from redline.engine.llamacpp_embedded import STAGES, embedded_plan
+from redline.engine.llamacpp_embedded import embedded_plan
 from redline.engine.llamacpp_server import server_plan
-from redline.engine.protocol import Form, Signature
+from redline.engine.protocol import Form
+from redline.engine.stages import stages_of
 from redline.rig.types import Rig
 
 # Sample names of llama.cpp's /metrics (tools/server/server-context.cpp; seen on xllamacpp 2026.10.11549).
@@ -32,30 +33,11 @@ class LlamaCpp:
     """llama.cpp's own server: embedded in a worker process of redline (xllamacpp), or llama-server."""
 
     id = "llamacpp"
-    stages: tuple[StagePattern, ...] = STAGES
-    signatures: tuple[Signature, ...] = (
-        Signature(
-            id="gguf-unreadable",
-            text="failed to load model",
-            meaning="llama.cpp could not read the model file.",
-            remedy="redline get SLUG checks the file and fetches it again if it is damaged.",
-            source="llama.cpp common/common.cpp, common_init_from_params",
-        ),
-        Signature(
-            id="host-memory",
-            text="failed to allocate",
-            meaning="The machine had not enough memory for the model's buffers.",
-            remedy="Free memory, or use a smaller context: MAX_MODEL_LEN=N.",
-            source="llama.cpp ggml/src/ggml-backend.cpp and src/llama-kv-cache.cpp",
-        ),
-        Signature(
-            id="port-bind",
-            text="couldn't bind",
-            meaning="Another program took the port while the model was loading.",
-            remedy="Give another port: --port N.",
-            source="llama.cpp tools/server/server-http.cpp",
-        ),
-    )
+
+    @property
+    def stages(self) -> tuple[StagePattern, ...]:
+        """What its log says about how far a boot is."""
+        return stages_of(self.id)
 
     def launch_plan(
         self, catalog: Catalog, tier: ResolvedTier, rig: Rig, models_dir: Path, form: Form | None = None

@@ -10,16 +10,14 @@ from typing import Any, Final
 from redline.catalog.fields import ResolvedTier
 from redline.catalog.knobs import split_engine_args
 from redline.catalog.types import Catalog, EngineVersion
-from redline.engine.launch_plan import Container, LaunchPlan, Mount, Readiness, StagePattern, StopPolicy
+from redline.engine.launch_plan import Container, LaunchPlan, Mount, Readiness, StopPolicy
 from redline.engine.protocol import Form
+from redline.engine.signatures import boot_markers_of
+from redline.engine.stages import stages_of
 from redline.errors import UsageError
 
 CONTAINER_MODELS: Final = "/models"
 CONTAINER_PORT: Final = 8080
-STAGES: Final = (
-    StagePattern(stage="loading", text="loading model"),
-    StagePattern(stage="warming", text="warming up the model"),
-)
 
 
 def server_plan(catalog: Catalog, tier: ResolvedTier, models_dir: Path, form: Form) -> LaunchPlan:
@@ -60,7 +58,8 @@ def server_plan(catalog: Catalog, tier: ResolvedTier, models_dir: Path, form: Fo
         mounts=(Mount(source=str(models_dir), target=CONTAINER_MODELS),) if inside else (),
         readiness=Readiness(model=tier.served_name.value, timeout_s=900),
         stop=StopPolicy(grace_s=15),
-        stages=STAGES,
+        stages=stages_of("llamacpp", version.version),
+        boot_markers=boot_markers_of("llamacpp"),
     )
 
 

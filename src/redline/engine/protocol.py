@@ -1,6 +1,5 @@
 """What redline asks of an engine. One module an engine implements it; none of them touches a process."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -10,27 +9,17 @@ from redline.engine.counters import Counters
 from redline.engine.launch_plan import LaunchPlan, StagePattern
 from redline.rig.types import Rig
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signature:
-    """A fault that an engine's log gives away: the text to look for, what it means, what to do."""
-
-    id: str
-    text: str
-    meaning: str
-    remedy: str
-    source: str
-
-
 Form = Literal["embedded", "native", "docker"]
 
 
 class Engine(Protocol):
-    """A kind of engine, in the forms it has."""
+    """A kind of engine, in the forms it has. The faults its log gives away are data: `signatures.py`, by its id."""
 
     id: str
-    stages: tuple[StagePattern, ...]
-    signatures: tuple[Signature, ...]
+
+    @property
+    def stages(self) -> tuple[StagePattern, ...]:
+        """What its log says about how far a boot is; the data of `stages.py`."""
 
     def launch_plan(
         self, catalog: Catalog, tier: ResolvedTier, rig: Rig, models_dir: Path, form: Form | None = None

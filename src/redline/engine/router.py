@@ -71,7 +71,8 @@ def router_plan(
         served_model=first.served_model,
         secret_env=("REDLINE_API_KEY",),
         readiness=Readiness(model=first.served_model, timeout_s=startup_timeout_s),
-        stop=StopPolicy(grace_s=10),
+        gpus=(),
+        stop=StopPolicy(grace_s=30),  # on SIGTERM it takes no more, and answers what it has taken
         stages=(
             StagePattern(stage="loading", text="Starting router on"),
             StagePattern(stage="warming", text="Router ready"),

@@ -1,4 +1,4 @@
-"""vLLM: a tier into `vllm serve`, native or in its container; its counters, the stages and faults its log shows.
+"""vLLM: a tier into `vllm serve`, native or in its container; its counters. Its stages and faults are data.
 
 A flag is given only where the version is known to take it. Everything vLLM would choose by itself and the tier does
 not settle is left out.
@@ -14,7 +14,9 @@ from redline.catalog.types import Catalog, DrafterKind, EngineVersion
 from redline.engine.counters import Counters, parse_prometheus
 from redline.engine.interconnect import allocator_settings, interconnect
 from redline.engine.launch_plan import Container, LaunchPlan, Mount, Readiness, StagePattern, StopPolicy
-from redline.engine.protocol import Form, Signature
+from redline.engine.protocol import Form
+from redline.engine.signatures import boot_markers_of
+from redline.engine.stages import stages_of
 from redline.errors import UsageError
 from redline.rig.types import Rig
 
@@ -26,13 +28,16 @@ SHUTDOWN_S: Final = 30
 COUNTER_NAMES: Final = {
     "vllm:prompt_tokens_total": "prompt_tokens",
     "vllm:prompt_tokens_cached_total": "cached_prompt_tokens",
+    "vllm:request_prefill_time_seconds_sum": "prompt_seconds",
     "vllm:generation_tokens_total": "generated_tokens",
+    "vllm:request_decode_time_seconds_sum": "generation_seconds",
     "vllm:spec_decode_num_drafts_total": "drafts",
     "vllm:spec_decode_num_draft_tokens_total": "draft_tokens",
     "vllm:spec_decode_num_accepted_tokens_total": "accepted_tokens",
     "vllm:spec_decode_num_accepted_tokens_per_pos_total": "accepted_by_position",
     "vllm:num_requests_running": "requests_running",
     "vllm:num_requests_waiting": "requests_waiting",
+    "vllm:num_preemptions_total": "preemptions",
 }
 
 
@@ -40,16 +45,11 @@ class Vllm:
     """vLLM's OpenAI-compatible server."""
 
     id = "vllm"
-    stages: tuple[StagePattern, ...] = (
-        # Texts of vllm 0.33.0: v1/worker/gpu/model_runner.py:399 and 429, v1/worker/gpu_worker.py:773,
-        # v1/worker/gpu/cudagraph_utils.py:427, entrypoints/launchers/api_server/entry.py:139.
-        StagePattern(stage="loading", text="Loading model from scratch"),
-        StagePattern(stage="compiling", text="Model loading took"),
-        StagePattern(stage="allocating", text="Available KV cache memory"),
-        StagePattern(stage="capturing", text="Capturing CUDA graphs"),
-        StagePattern(stage="listening", text="Starting vLLM server on"),
-    )
-    signatures: tuple[Signature, ...] = ()
+
+    @property
+    def stages(self) -> tuple[StagePattern, ...]:
+        """What its log says about how far a boot is."""
+        return stages_of(self.id)
 
     def launch_plan(
         self, catalog: Catalog, tier: ResolvedTier, rig: Rig, models_dir: Path, form: Form | None = None
@@ -91,7 +91,8 @@ class Vllm:
             mounts=(Mount(source=str(models_dir), target=CONTAINER_MODELS),) if inside else (),
             readiness=Readiness(model=tier.served_name.value, timeout_s=1800),
             stop=StopPolicy(grace_s=SHUTDOWN_S + 15),
-            stages=self.stages,
+            stages=stages_of(self.id, version.version),
+            boot_markers=boot_markers_of(self.id),
         )
 
     def parse_counters(self, text: str) -> Counters:

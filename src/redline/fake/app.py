@@ -21,6 +21,7 @@ from redline.fake.truth import Answered, TruthLog, Write
 
 _HTML: Final = b"<!DOCTYPE html>\n<html><head><title>Welcome</title></head><body><h1>It works!</h1></body></html>\n"
 _DEAD: Final = "EngineCore encountered an issue. See stack trace (above) for the root cause."
+_TEMPLATE: Final = "After the optional system message, conversation roles must alternate user/assistant."
 _READERS: Final[dict[str, tuple[str, Callable[[dict[str, Any]], Prompt]]]] = {
     "/v1/chat/completions": ("chat", chat_prompt),
     "/v1/completions": ("text", text_prompt),
@@ -113,6 +114,8 @@ class App:
             raise self._dialect.no_images()
         if prompt.tools and not model.tools and (refusal := self._dialect.no_tools()):
             raise refusal
+        if not model.tool_history and any(message.get("role") == "tool" for message in prompt.messages):
+            raise Refusal(status=500, body=self._dialect.error(500, _TEMPLATE))
         size = tokens.count(prompt.text)
         limit = min(model.context, model.real_context or model.context)
         if size >= limit:

@@ -83,16 +83,20 @@ class BootLog:
 
     def __init__(self, scenario: Scenario, dialect: Dialect, values: Mapping[str, object], pid: int) -> None:
         self._scenario, self._dialect, self._pid = scenario, dialect, pid
-        self._values = {**values, "pid": pid}
+        self._values: dict[str, object] = {**values, "pid": pid}
         self._started = time.monotonic()
 
     async def phases(self) -> AsyncIterator[str]:
-        """Print the phases one after another; yield each name when its lines are out."""
+        """Print the phases one after another; yield each name when its lines are out.
+
+        Of the phase in which the boot goes wrong only the first half is printed.
+        """
         boot = self._scenario.boot
         for phase in boot_script(self._dialect).phases:
             slow = boot.slow_phase == phase.name
             line_s = boot.slow_s / max(len(phase.lines), 1) if slow else boot.line_s
-            for line in phase.lines:
+            faulty = boot.fault is not None and boot.fault.phase == phase.name
+            for line in phase.lines[: (len(phase.lines) + 1) // 2] if faulty else phase.lines:
                 await asyncio.sleep(line_s)
                 self.write((line,))
             if phase.name == "weights":
@@ -105,8 +109,9 @@ class BootLog:
             sys.stdout.write(self._format(line) + "\n")
             sys.stdout.flush()
 
-    def say(self, name: str) -> None:
-        """Print the lines of a fault."""
+    def say(self, name: str, **values: object) -> None:
+        """Print the lines of a message, with values of the moment in them."""
+        self._values.update(values)
         self.write(messages(name, self._dialect))
 
     def _noise(self) -> None:

@@ -112,7 +112,9 @@ class Core:
         started = time.monotonic()
         try:
             self._look_up(job)
-            await _until(started + prefill_s(self.scenario.speed, job.prompt_tokens - job.cached_tokens), gone)
+            compiling = self.scenario.speed.first_request_s if job.number == 1 else 0.0
+            wait_s = compiling + prefill_s(self.scenario.speed, job.prompt_tokens - job.cached_tokens)
+            await _until(started + wait_s, gone)
             job.prefill_s = time.monotonic() - started
             async for emission in self._decode(job, gone, merged=merged):
                 yield emission

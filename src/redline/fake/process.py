@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -83,7 +83,8 @@ def _restart_forever(options: Options) -> int:
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
-    once = _without_restart(options)
+    # One port for all its lives, as a container's published port is.
+    once = replace(_without_restart(options), port=options.port or _free_port(options.host))
     while True:
         child = os.fork()
         if child == 0:
@@ -95,8 +96,6 @@ def _restart_forever(options: Options) -> int:
 
 
 def _without_restart(options: Options) -> Options:
-    from dataclasses import replace
-
     scenario = replace(options.scenario, boot=replace(options.scenario.boot, restarts=False))
     return replace(options, scenario=scenario)
 
@@ -106,7 +105,7 @@ class _Engine:
 
     def __init__(self, options: Options) -> None:
         self._options, self._scenario = options, options.scenario
-        core = Core(options.scenario, options.seed)
+        self._core = core = Core(options.scenario, options.seed)
         version = boot_script(options.dialect).version
         self._dialect: Dialect = _DIALECTS[options.dialect](options.scenario, core, version)
         self._app = App(options.scenario, self._dialect, core, TruthLog(options.truth), self._die)
@@ -141,11 +140,34 @@ class _Engine:
             self._open_log(None).say("port_taken")
             return 1
         self._app.loading = False
+        stats = asyncio.ensure_future(self._tell_stats(self._log))
         self._tell_ready(sock.getsockname()[1])
         await stopping
+        stats.cancel()
         await self._server.stop()
         self._log.say("stopped")
         return 0
+
+    async def _tell_stats(self, log: BootLog) -> None:
+        """Sum up now and then what was done, as vLLM does: vllm/v1/metrics/loggers.py, log()."""
+        if self._options.dialect != "vllm":
+            return
+        before = replace(self._core.totals)
+        while True:
+            await asyncio.sleep(self._scenario.boot.stats_s)
+            after = replace(self._core.totals)
+            made, drafts = after.generated_tokens - before.generated_tokens, after.drafts - before.drafts
+            drafted, accepted = (
+                after.drafted_tokens - before.drafted_tokens,
+                after.accepted_tokens - before.accepted_tokens,
+            )
+            if made > 0:
+                rate = made / self._scenario.boot.stats_s
+                log.say("stats", rate=f"{rate:.1f}", running=after.running, waiting=after.waiting)
+            if drafts > 0:
+                mean, share = 1 + accepted / drafts, 100 * accepted / drafted
+                log.say("spec_stats", mean=f"{mean:.2f}", accepted=accepted, drafted=drafted, share=f"{share:.1f}")
+            before = after
 
     async def _boot(self) -> bool:
         """Print the boot; return False when the scenario ends it. A hang never returns."""

@@ -6,30 +6,19 @@ from typing import Final
 
 from redline.fake import tokens
 
-# A code has digits among its letters, or is all capitals; at least five characters, so that years are none.
-_CODE: Final = re.compile(r"\b(?=[A-Za-z0-9-]*\d)(?=[A-Za-z0-9-]*[A-Za-z])[A-Za-z0-9][A-Za-z0-9-]{4,}\b|\b\d{5,}\b")
+# A code has digits among its letters, or is long and all capitals or digits; a year is none.
+_CODE: Final = re.compile(
+    r"\b(?=[A-Za-z0-9-]*\d)(?=[A-Za-z0-9-]*[A-Za-z])[A-Za-z0-9][A-Za-z0-9-]{4,}\b|\b\d{5,}\b|\b[A-Z]{6,}\b"
+)
+_NAMED: Final = re.compile(r"\b(?:code|key|phrase|password|secret)s?\b", re.IGNORECASE)
+_ASKS: Final = re.compile(r"\b(?:what|which|who|where|find|recall|remember|repeat|give|name|list)\b", re.IGNORECASE)
+_LONG_CHARS: Final = 2000  # below this a prompt hides nothing
 _PHRASE: Final = re.compile(
     r"\b(?:code|key|phrase|password|secret)\b[^.\n]{0,60}?\b(?:is|are)\b:?\s+[\"“]?([^.\"”\n]{3,60})"
 )
 _WORD: Final = re.compile(r"[A-Za-z]{3,}")
 _COMMON: Final = frozenset(
-    (
-        "the",
-        "and",
-        "for",
-        "was",
-        "what",
-        "which",
-        "who",
-        "that",
-        "this",
-        "with",
-        "from",
-        "only",
-        "answer",
-        "please",
-        "tell",
-    )
+    _WORD.findall("the and for was what which who that this with from only answer please reply give tell name")
 )
 
 
@@ -43,16 +32,20 @@ def recall(prompt: str, question: str, reach_tokens: int | None) -> str | None:
 
     With `reach_tokens`, a value that stands further from the end of the prompt is replaced by a wrong one.
     """
-    if not re.search(r"\b(?:code|key|phrase|password|secret)s?\b", question, re.IGNORECASE):
-        return None
     body, _, _ = prompt.rpartition(question)
+    if not _NAMED.search(question) and (len(body) < _LONG_CHARS or not _ASKS.search(question)):
+        return None
     wanted = {word.lower() for word in _WORD.findall(question)} - _COMMON
-    sentences = [(at, sentence, value) for at, sentence, value in _hidden(body) if value]
+    hidden = _hidden(body)
+    sentences = [item for item in hidden if _NAMED.search(item[1])] if _NAMED.search(question) else hidden
     if not sentences:
         return None
     shared = set.intersection(*(_words(sentence) for _, sentence, _ in sentences)) if len(sentences) > 1 else set()
     scores = [len((_words(sentence) - shared) & wanted) for _, sentence, _ in sentences]
+    named = bool(_NAMED.search(question))
     best = max(scores)
+    if best == 0 and not named:
+        return None  # something is hidden, and the question is about something else
     chosen = [item for item, score in zip(sentences, scores, strict=True) if best == 0 or score > 0]
     lines = []
     for at, sentence, value in chosen:
@@ -66,9 +59,7 @@ def _hidden(body: str) -> list[tuple[int, str, str]]:
     found = []
     for match in re.finditer(r"[^.\n!?]{10,300}", body):
         sentence = match.group().strip()
-        if not re.search(r"\b(?:code|key|phrase|password|secret)\b", sentence, re.IGNORECASE):
-            continue
-        value = _CODE.search(sentence) or _PHRASE.search(sentence)
+        value = _CODE.search(sentence) or (_PHRASE.search(sentence) if _NAMED.search(sentence) else None)
         if value:
             found.append((match.start(), sentence, value.group(value.lastindex or 0)))
     return found

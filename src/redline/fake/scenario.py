@@ -29,6 +29,7 @@ class Model:
     block_tokens: int = 16
     pool_tokens: int | None = None  # of the KV cache; by default every slot can hold a full context
     tools: bool = True
+    tool_history: bool = True  # whether the template takes a conversation in which a tool has answered
     vision: bool = True
     thinking: Literal["none", "switch", "always"] = "switch"
     thinks_unasked: bool = False
@@ -45,6 +46,7 @@ class Speed:
     batch_cost: float = 0.1  # share by which each further running request lengthens a step
     slow_above_tokens: int | None = None  # context depth from which a step takes `slow_factor` times as long
     slow_factor: float = 1.0
+    first_request_s: float = 0.0  # what the first request waits for kernels that are compiled when first used
     age_factor: float = 0.0  # share by which each answered request lengthens the steps of later ones
 
 
@@ -73,11 +75,12 @@ class BootFault:
 class Boot:
     """From start to the first answer. `line_s` passes before each line of the log."""
 
-    line_s: float = 0.002
+    line_s: float = 0.001
     slow_phase: str | None = None
     slow_s: float = 5.0
     fault: BootFault | None = None
     restarts: bool = False  # as under a restart policy: whenever it ends, it is started again
+    stats_s: float = 10.0  # how often vLLM sums up what it does, while it does something
     stranger_s: float | None = None  # another program takes the port first, and keeps it that long
 
 

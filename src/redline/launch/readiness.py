@@ -16,7 +16,7 @@ from redline.engine.launch_plan import LaunchPlan
 _CONNECT_TIMEOUT_S: Final = 5.0
 _POLL_S: Final = 0.05
 _SLOW_POLL_S: Final = 0.5
-_FAST_FOR_S: Final = 10.0
+_SLOWING: Final = 1 / 60  # of the time waited: 50 ms for the first 3 s, half a second after 30 s
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class ReadinessWatch(threading.Thread):
                     return self._finish(self._first_token())
             except (OSError, http.client.HTTPException):
                 pass  # not listening yet
-            self._stop.wait(_POLL_S if waited < _FAST_FOR_S else _SLOW_POLL_S)
+            self._stop.wait(min(_SLOW_POLL_S, max(_POLL_S, waited * _SLOWING)))
         return None
 
     def _finish(self, outcome: Readiness) -> None:

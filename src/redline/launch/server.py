@@ -1,22 +1,22 @@
-"""Starting and stopping servers from another process: make the folder, start its supervisor, follow it, end it."""
+"""Making, starting and following servers from another process. How they are stopped is `redline.launch.stop`."""
 
-import contextlib
 import os
 import secrets
-import signal
+import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-import psutil
-
 from redline.engine.launch_plan import LaunchPlan
 from redline.errors import EngineStartError, FaultError
+from redline.launch.family import family_of
+from redline.launch.plan_file import write_plan
 from redline.launch.state import (
-    PLAN_FILE,
+    EVENTS_FILE,
     SCHEMA,
     SUPERVISOR_LOG,
     ServerRecord,
@@ -26,41 +26,29 @@ from redline.launch.state import (
     read_history,
     read_record,
     repaired,
+    scan_servers,
     write_record,
 )
-from redline.launch.supervisor import command_for, describe_plan
-from redline.record.files import make_dir, write_atomic
-from redline.rig.ports import can_bind
+from redline.record.files import make_dir
+from redline.rig.process import boot_id, identify
+from redline.rig.processes import read_processes
 
 _POLL_S: Final = 0.03
-_SUPERVISOR_START_S: Final = 20.0
-_SUPERVISOR_END_S: Final = 60.0
-_REGISTER_S: Final = 5.0
-_ORPHAN_END_S: Final = 6.0
+_SUPERVISOR_START_S: Final = 30.0
+_UNFINISHED_S: Final = 3600.0
 KEPT_ENDED_SERVERS: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """Proof of a stop: how it went, whether the port is free, and how much memory the processes had held."""
-
-    server_id: str
-    slug: str
-    port: int
-    port_free: bool
-    released_bytes: int
-    seconds: float
-
-
 def register(servers_dir: Path, plan: LaunchPlan) -> tuple[Path, ServerRecord]:
-    """Make the folder of a server to be; nothing is started yet.
+    """Make the folder of a server to be, owned by this process; nothing is started yet.
 
     Raises:
         AccessError, DiskSpaceError: its folder cannot be made.
     """
     prune(servers_dir)
-    now = time.time()
+    now, mono_ns = time.time(), time.monotonic_ns()
     server_id = time.strftime("%Y%m%d-%H%M%S", time.localtime(now)) + f"-{secrets.token_hex(2)}"
+    earlier = list_servers(servers_dir)
     directory = make_dir(servers_dir / server_id)
     record = ServerRecord(
         schema_version=SCHEMA,
@@ -74,23 +62,52 @@ def register(servers_dir: Path, plan: LaunchPlan) -> tuple[Path, ServerRecord]:
         engine_version=plan.engine_version,
         created_at=now,
         changed_at=now,
+        form=plan.form,
+        sequence=max((record.sequence for _, record in earlier), default=0) + 1,
+        boot_id=boot_id(),
+        created_mono_ns=mono_ns,
+        changed_mono_ns=mono_ns,
+        owner=identify(os.getpid()),
     )
-    write_atomic(directory / PLAN_FILE, describe_plan(plan))
+    write_plan(directory, plan)
     write_record(directory, record)
     append_event(directory, ServerState.PLANNED, "planned")
     return directory, record
 
 
+def advance(directory: Path, state: ServerState, text: str) -> ServerRecord:
+    """Bring a server that this process prepares into a later state of preparation, or to its end.
+
+    Raises:
+        FaultError: the state file is gone.
+        AccessError, DiskSpaceError: it cannot be written.
+    """
+    record = _read(directory)
+    final = state in (ServerState.FAILED, ServerState.STOPPED)
+    moved = replace(
+        record,
+        state=state,
+        changed_at=time.time(),
+        changed_mono_ns=time.monotonic_ns(),
+        reason=text if final else None,
+        ended=final,
+    )
+    append_event(directory, state, text)
+    write_record(directory, moved)
+    return moved
+
+
 def start(directory: Path, environ: Mapping[str, str]) -> None:
-    """Start a registered server and return at once; follow it with `follow`. It outlives the calling process.
+    """Start a registered server and return once its supervisor is on record. It outlives the calling process.
 
     Raises:
         EngineStartError: the supervisor itself did not start.
     """
+    advance(directory, ServerState.STARTING, "starting the supervisor")
     with (directory / SUPERVISOR_LOG).open("ab") as log:
         try:
             subprocess.run(
-                command_for(directory),
+                [sys.executable, "-P", "-m", "redline.launch.supervisor", str(directory)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -100,32 +117,54 @@ def start(directory: Path, environ: Mapping[str, str]) -> None:
                 check=True,
             )
         except (OSError, subprocess.SubprocessError) as error:
+            record = _read(directory)
+            if record.supervisor is None:
+                advance(directory, ServerState.FAILED, "its supervisor did not start")
             raise EngineStartError(
                 f"The supervisor did not start: {error}.", next_step=f"See {directory / SUPERVISOR_LOG}."
             ) from None
 
 
-def follow(directory: Path) -> Generator[tuple[ServerRecord, dict[str, Any]], None, ServerRecord]:
+def follow(
+    directory: Path, tick_s: float | None = None
+) -> Generator[tuple[ServerRecord, dict[str, Any] | None], None, ServerRecord]:
     """Yield each new line of a server's history; return its record once it is ready, stopped or failed.
 
-    A yielded record may lag behind its line; the returned one does not.
+    A yielded record may lag behind its line; the returned one does not. With `tick_s`, None is yielded for the line
+    each time that span passes without one.
 
     Raises:
         FaultError: the state file is gone.
     """
-    seen = 0
+    seen, size, ticked = 0, -1, time.monotonic()
     while True:
-        record = read_record(directory)
-        if record is None:
-            raise FaultError(f"{directory} lost its state file.", next_step="Start the server again.")
-        record = repaired(directory, record)
-        history = read_history(directory)
-        for event in history[seen:]:
-            yield record, event
-        seen = len(history)
+        record = repaired(directory, _read(directory))
+        now_size = _size(directory / EVENTS_FILE)
+        if now_size != size:
+            history = read_history(directory)
+            for event in history[seen:]:
+                yield record, event
+            seen, size, ticked = len(history), now_size, time.monotonic()
         if not record.running or record.state is ServerState.READY:
             return record
+        if tick_s is not None and time.monotonic() - ticked >= tick_s:
+            ticked = time.monotonic()
+            yield record, None
         time.sleep(_POLL_S)
+
+
+def _read(directory: Path) -> ServerRecord:
+    record = read_record(directory)
+    if record is None:
+        raise FaultError(f"{directory} lost its state file.", next_step="Start the server again.")
+    return record
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
 
 
 def running_servers(servers_dir: Path) -> list[tuple[Path, ServerRecord]]:
@@ -134,86 +173,15 @@ def running_servers(servers_dir: Path) -> list[tuple[Path, ServerRecord]]:
     return [(folder, record) for folder, record in current if record.running]
 
 
-def stop(directory: Path, record: ServerRecord) -> Stopped:
-    """Stop a server and return only when its processes are gone; only processes that redline started are touched.
-
-    Raises:
-        FaultError: a process would not end.
-    """
-    started = time.monotonic()
-    record = _with_supervisor(directory, record)
-    held = resident_bytes(record)
-    supervisor = record.supervisor
-    if supervisor is not None and supervisor.alive():
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(supervisor.pid, signal.SIGTERM)
-        _wait(lambda: not supervisor.alive(), _SUPERVISOR_END_S)
-    end_orphan(record)
-    for process in (record.supervisor, record.engine_process):
-        if process is not None and process.alive():
-            raise FaultError(f"Process {process.pid} of {record.slug} would not end.", next_step="Try `redline down`.")
-    current = read_record(directory)
-    if current is not None:
-        repaired(directory, current)
-    host = record.url.removeprefix("http://").rpartition(":")[0].strip("[]")
-    _wait(lambda: can_bind(host, record.port), 2.0)
-    return Stopped(
-        record.server_id,
-        record.slug,
-        record.port,
-        can_bind(host, record.port),
-        held,
-        time.monotonic() - started,
-    )
-
-
-def _with_supervisor(directory: Path, record: ServerRecord) -> ServerRecord:
-    """Return the record once its supervisor has written itself down, which takes a moment after `start`."""
-    deadline = time.monotonic() + _REGISTER_S
-    while record.supervisor is None and record.running and time.monotonic() < deadline:
-        time.sleep(_POLL_S)
-        record = read_record(directory) or record
-    return record
-
-
-def end_orphan(record: ServerRecord) -> None:
-    """Wait for the engine of a dead supervisor to end by itself, and end its group when it does not."""
-    engine = record.engine_process
-    if engine is None or not engine.alive() or (record.supervisor is not None and record.supervisor.alive()):
-        return
-    if _wait(lambda: not engine.alive(), _ORPHAN_END_S):
-        return
-    if engine.alive():  # asked again right before: the pid must still be that process
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(engine.pid, signal.SIGKILL)
-    _wait(lambda: not engine.alive(), _ORPHAN_END_S)
-
-
-def resident_bytes(record: ServerRecord) -> int:
-    """Return the memory that the engine's processes hold now."""
-    engine = record.engine_process
-    if engine is None or not engine.alive():
-        return 0
-    try:
-        leader = psutil.Process(engine.pid)
-        return sum(int(process.memory_info().rss) for process in (leader, *leader.children(recursive=True)))
-    except psutil.Error:
-        return 0
-
-
 def prune(servers_dir: Path) -> None:
-    """Remove the folders of all but the latest ended servers."""
-    ended = [folder for folder, record in list_servers(servers_dir) if not record.running]
-    for folder in ended[:-KEPT_ENDED_SERVERS]:
-        for path in folder.iterdir():
-            path.unlink(missing_ok=True)
-        folder.rmdir()
-
-
-def _wait(condition: Any, limit_s: float) -> bool:
-    deadline = time.monotonic() + limit_s
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(_POLL_S)
-    return bool(condition())
+    """Remove the folders of all but the latest ended servers, and those that a kill left without a state."""
+    servers, unreadable = scan_servers(servers_dir)
+    table = None
+    ended = [(folder, record) for folder, record in servers if not record.running]
+    for folder, record in ended[:-KEPT_ENDED_SERVERS]:
+        table = table or read_processes()
+        if record.ended or not family_of(folder, record, table).members:
+            shutil.rmtree(folder, ignore_errors=True)
+    for item in unreadable:
+        if time.time() - item.folder.stat().st_mtime > _UNFINISHED_S and not any(item.folder.glob("*.json")):
+            shutil.rmtree(item.folder, ignore_errors=True)

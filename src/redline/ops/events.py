@@ -3,13 +3,18 @@
 from dataclasses import dataclass
 
 from redline.artifacts.progress import FileProgress
+from redline.bench.concurrency import ConcurrencySummary, Round
+from redline.bench.prefill import PrefillSample, PrefillSummary
 from redline.bench.quick import BenchSample, ClassSummary
 from redline.catalog.fields import ResolvedTier
 from redline.catalog.types import Artifact
 from redline.checks.check import CheckResult
+from redline.checks.ramp import RampSummary, RampTurn
+from redline.checks.soak import SoakTurn
+from redline.checks.soak_verdict import SoakSummary
 from redline.guard.finding import Finding
-from redline.launch.server import Stopped
-from redline.launch.state import ServerRecord
+from redline.launch.stop import Stopped
+from redline.ops.server_events import ServerEvent
 from redline.plan.types import FitPlan
 from redline.rig.types import Rig
 
@@ -37,47 +42,6 @@ class Planned:
 
     fit: FitPlan
     findings: tuple[Finding, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlreadyRunning:
-    """The tier is served already, in the same form."""
-
-    server: ServerRecord
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replacing:
-    """A server is in the way and will be stopped, now that the new one has been checked."""
-
-    server: ServerRecord
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateChanged:
-    """A server moved on; `seconds` since it was created, `text` from its history."""
-
-    server: ServerRecord
-    state: str
-    text: str
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
-    """A server is ready, `seconds` after it was created."""
-
-    server: ServerRecord
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CopyStarted:
-    """One of several copies of a tier is ready, the `number`-th of `total`; what follows proves this copy."""
-
-    server: ServerRecord
-    number: int
-    total: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +78,70 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnDone:
+    """A turn of a soak was answered, the `number`-th; `total` is None where the clock decides."""
+
+    turn: SoakTurn
+    number: int
+    total: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoakDone:
+    """A soak is over."""
+
+    summary: SoakSummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RampTurnDone:
+    """A turn of a ramp was answered, the `number`-th of `total`."""
+
+    turn: RampTurn
+    number: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RampDone:
+    """A ramp is over."""
+
+    summary: RampSummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundDone:
+    """A round of streams side by side is over, the `number`-th of `total`."""
+
+    row: Round
+    number: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConcurrencyDone:
+    """All rounds are over."""
+
+    summary: ConcurrencySummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefillDone:
+    """A long prompt was read, the `number`-th of `total`."""
+
+    sample: PrefillSample
+    number: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefillMeasured:
+    """All long prompts were read."""
+
+    summaries: tuple[PrefillSummary, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSaved:
     """The record of this operation, and the exit code it ended with."""
 
@@ -122,15 +150,22 @@ class RunSaved:
     exit_code: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageProgress:
+    """A container image is being fetched; docker's own line."""
+
+    image: str
+    line: str
+
+
+ProofEvent = TurnDone | SoakDone | RampTurnDone | RampDone | RoundDone | ConcurrencyDone | PrefillDone | PrefillMeasured
+
 Event = (
     Began
     | FilesReady
+    | ImageProgress
     | Planned
-    | AlreadyRunning
-    | Replacing
-    | StateChanged
-    | Started
-    | CopyStarted
+    | ServerEvent
     | CheckDone
     | ChecksDone
     | SampleDone

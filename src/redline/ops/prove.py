@@ -1,6 +1,7 @@
 """What `verify` and `bench` do around their measuring: find the target, open a run, conclude it."""
 
 import asyncio
+import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,12 +9,15 @@ from typing import Any
 
 from redline.catalog.explain import served_model
 from redline.catalog.resolve import resolve
-from redline.catalog.types import Catalog, Model
+from redline.catalog.types import Catalog
 from redline.engine.router import ROUTER
 from redline.launch.state import ServerState
+from redline.ops.facts import server_facts
+from redline.ops.launching import CONDITIONS_FILE
 from redline.ops.servers import pick_server, target_of, wait_ready
-from redline.ops.up import CONDITIONS_FILE
+from redline.ops.verify import Facts
 from redline.probe.client import Client
+from redline.probe.served import Served, ask_served
 from redline.probe.target import Secret, Target
 from redline.record.files import read_json
 from redline.record.manifest import FieldRecord
@@ -27,9 +31,9 @@ class Subject:
     """A server to be proved or measured, with what is known about it."""
 
     target: Target
-    model: Model | None
-    drafting: bool
+    facts: Facts
     conditions: Mapping[str, Any]
+    pid: int | None = None
 
 
 def find_subject(catalog: Catalog, settings: Settings, name: str | None, url: str | None, model: str | None) -> Subject:
@@ -47,14 +51,36 @@ def find_subject(catalog: Catalog, settings: Settings, name: str | None, url: st
             pass
     conditions = read_json(folder / CONDITIONS_FILE) or {"slug": record.slug, "engine": record.engine}
     key = catalog.tiers.get(record.slug)
-    depth = (conditions.get("resolved") or {}).get("spec_n") or {"value": 0}
+    resolved = conditions.get("resolved") or {}
+    depth = int((resolved.get("spec_n") or {"value": 0})["value"])
+    drafter = str((resolved.get("drafter") or {"value": ""})["value"])
+    known = served_model(catalog, resolve(catalog, key.slug, settings.layers)) if key else None
     return Subject(
         target=target_of(record, settings),
-        model=served_model(catalog, resolve(catalog, key.slug, settings.layers)) if key else None,
         # A router has no counters of its own; drafting is proved on each copy.
-        drafting=bool(depth["value"]) and record.engine != ROUTER,
+        facts=server_facts(record, folder, known, drafter=drafter, depth=0 if record.engine == ROUTER else depth),
         conditions=conditions,
+        pid=record.engine_process.pid if record.engine_process else None,
     )
+
+
+def served_by(subject: Subject) -> Served:
+    """Return what the subject's server says of itself.
+
+    Raises:
+        EndpointError: it does not answer, or not as an OpenAI-compatible server.
+    """
+
+    async def ask() -> Served:
+        async with Client(subject.target) as client:
+            return await ask_served(client)
+
+    return asyncio.run(ask())
+
+
+def new_seed() -> int:
+    """Return a seed for content that no earlier run had: what a server has seen once, its caches know."""
+    return secrets.randbelow(2**31)
 
 
 def _endpoint(catalog: Catalog, settings: Settings, url: str, model: str | None) -> Subject:
@@ -68,7 +94,7 @@ def _endpoint(catalog: Catalog, settings: Settings, url: str, model: str | None)
 
     target = Target(url=url, model=model or asyncio.run(first_model()), api_key=secret)
     known = next((item for item in catalog.models.values() if target.model in (item.id, *item.aliases)), None)
-    return Subject(target=target, model=known, drafting=False, conditions={})
+    return Subject(target=target, facts=Facts(model=known), conditions={})
 
 
 @contextmanager

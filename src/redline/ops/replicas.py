@@ -4,8 +4,6 @@ The copies are ordinary servers; the router is vLLM's own, supervised as an engi
 before everything that can be checked has been. Ready means: the router counts every copy, and every one is well.
 """
 
-import os
-import time
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -16,35 +14,26 @@ from redline.catalog.explain import served_model
 from redline.catalog.types import Catalog
 from redline.engine.launch_plan import LaunchPlan
 from redline.engine.router import ROUTER_VERSION
-from redline.errors import ExitCode, RedlineError
+from redline.errors import EngineStartError, ExitCode, RedlineError
 from redline.guard.finding import GuardRefusal, Severity
 from redline.launch.group import Group, write_group
-from redline.launch.server import register, resident_bytes, start, stop
-from redline.launch.state import ServerRecord, read_record
+from redline.launch.outcome import ServerStarted, stage_times
+from redline.launch.server import start
+from redline.launch.state import ServerRecord, read_history, read_record
+from redline.launch.stop import Stopped, end_orphan, resident_bytes, stop
 from redline.ops.bench import bench_quick
-from redline.ops.events import (
-    AlreadyRunning,
-    Began,
-    ChecksDone,
-    CopyStarted,
-    Event,
-    Planned,
-    Replacing,
-    RunSaved,
-    Started,
-)
-from redline.ops.replica_plan import PreparedGroup, need_router, prepare, same_group
+from redline.ops.boot_record import failure_of, watched
+from redline.ops.down import stop_with_words
+from redline.ops.events import Began, ChecksDone, Event, Planned, RunSaved
+from redline.ops.facts import server_facts
+from redline.ops.launching import environment, prepare_folder
+from redline.ops.prepare import UpRequest
+from redline.ops.replica_plan import PreparedGroup, need_router, prepare_group, same_group
 from redline.ops.routed import await_members
+from redline.ops.server_events import AlreadyRunning, CopyStarted, Outlived, Replacing, ServerEvent, Started
 from redline.ops.servers import BUSY, lock_path, target_of, wait_ready
 from redline.ops.stream import deferred_signals
-from redline.ops.up import (
-    UP_REGIME,
-    ServerStarted,
-    UpRequest,
-    conditions,
-    fetch_artifact,
-    keep_conditions,
-)
+from redline.ops.up import UP_REGIME, conditions, fetch_artifact
 from redline.ops.verify import verdict_of, verify
 from redline.record.files import hold_lock
 from redline.record.run import Run, create_run
@@ -63,7 +52,7 @@ def up_replicas(catalog: Catalog, settings: Settings, request: UpRequest, replic
     need_router()
     with ExitStack() as lock:
         lock.enter_context(hold_lock(lock_path(settings), BUSY))
-        prepared = prepare(catalog, settings, request, replicas)
+        prepared = prepare_group(catalog, settings, request, replicas)
         yield Began(tier=prepared.tier, rig=prepared.rig)
         same = same_group(settings, prepared)
         if same is not None:
@@ -75,18 +64,16 @@ def up_replicas(catalog: Catalog, settings: Settings, request: UpRequest, replic
         with _open_run(catalog, settings, request, prepared) as run:
             for artifact in tier_artifacts(catalog, prepared.tier):
                 yield from fetch_artifact(catalog, settings, artifact.id)
-            for folder, record in prepared.in_the_way:
-                yield Replacing(server=record)
-                yield stop(folder, record)
-            members, router = yield from _start_all(catalog, settings, prepared)
+            yield from _clear(prepared)
+            servers = yield from _start_all(catalog, settings, prepared, run)
             lock.close()  # the group stands; others may start and stop servers while it is proved
-            yield from _prove(catalog, settings, request, prepared, run, members, router)
+            yield from _prove(catalog, settings, request, prepared, run, servers)
 
 
 def _open_run(catalog: Catalog, settings: Settings, request: UpRequest, prepared: PreparedGroup) -> Run:
     overridden = tuple(finding.rule_id for finding in prepared.findings if finding.overridden)
     found = conditions(catalog, prepared.tier, prepared.rig, prepared.members[0])
-    found["labels"] = (*found.get("labels", ()), f"replicas:{len(prepared.members)}", f"router:{ROUTER_VERSION}")
+    found["labels"] = (*found["labels"], f"replicas:{len(prepared.members)}", f"router:{ROUTER_VERSION}")
     return create_run(
         settings.runs_dir,
         "up",
@@ -97,50 +84,64 @@ def _open_run(catalog: Catalog, settings: Settings, request: UpRequest, prepared
     )
 
 
+def _clear(prepared: PreparedGroup) -> Iterator[ServerEvent | Stopped]:
+    for orphan in prepared.orphans:
+        yield Outlived(orphan=orphan)
+        yield end_orphan(orphan)
+    for folder, record in prepared.in_the_way:
+        yield Replacing(server=record)
+        yield from stop_with_words(folder, record)
+
+
 def _start_all(
-    catalog: Catalog, settings: Settings, prepared: PreparedGroup
-) -> Generator[Event, None, tuple[list[ServerRecord], ServerRecord]]:
-    """Start all copies at once, the router when they answer; on any failure stop what was started."""
+    catalog: Catalog, settings: Settings, prepared: PreparedGroup, run: Run
+) -> Generator[ServerEvent, None, list[tuple[Path, ServerRecord]]]:
+    """Start all copies at once, the router when they answer; return them in this order.
+
+    On any failure and on Ctrl-C all that was started is stopped again.
+    """
     started: list[Path] = []
-    environ = _environment(settings, prepared.members[0])
     try:
         with deferred_signals():
             for plan in prepared.members:
-                started.append(_start_one(catalog, settings, prepared, plan, environ))  # noqa: PERF401 -- what was started must be known when the next one fails
-        members: list[ServerRecord] = []
-        for folder in started:
-            record = yield from wait_ready(folder)
-            members += [record]
+                _start_one(catalog, settings, prepared, plan, started)
+        servers: list[tuple[Path, ServerRecord]] = []
+        for folder in tuple(started):
+            servers += [(folder, (yield from _ready(folder, run)))]
+        members = tuple(record.server_id for _, record in servers)
         with deferred_signals():
-            folder = _start_one(catalog, settings, prepared, prepared.router, environ)
-            started.append(folder)
-            write_group(folder, Group(router=folder.name, members=tuple(record.server_id for record in members)))
-        router = yield from wait_ready(folder)
-        await_members(router, len(members))
+            _start_one(catalog, settings, prepared, prepared.router, started)
+            write_group(started[-1], Group(router=started[-1].name, members=members))
+        servers += [(started[-1], (yield from _ready(started[-1], run)))]
+        await_members(servers[-1][1], len(members))
     except BaseException:
-        for path in reversed(started):
-            left = read_record(path)
+        for folder in reversed(started):
+            left = read_record(folder)
             with suppress(RedlineError):
                 if left is not None and left.running:
-                    stop(path, left)
+                    stop(folder, left, now=True)
         raise
-    return members, router
+    return servers
 
 
 def _start_one(
-    catalog: Catalog, settings: Settings, prepared: PreparedGroup, plan: LaunchPlan, environ: dict[str, str]
-) -> Path:
-    folder, _ = register(settings.servers_dir, plan)
+    catalog: Catalog, settings: Settings, prepared: PreparedGroup, plan: LaunchPlan, started: list[Path]
+) -> None:
     found = conditions(catalog, prepared.tier, prepared.rig, plan)
-    found["labels"] = (*found.get("labels", ()), f"replicas:{len(prepared.members)}")
-    keep_conditions(folder, found)
-    start(folder, environ)
-    return folder
+    found["labels"] = (*found["labels"], f"replicas:{len(prepared.members)}")
+    folder = prepare_folder(settings, plan, found)
+    started.append(folder)
+    start(folder, environment(settings, plan))
 
 
-def _environment(settings: Settings, plan: LaunchPlan) -> dict[str, str]:
-    names = {name: plan.secret_aliases.get(name, name) for name in plan.secret_env}
-    return {**os.environ, **{name: value for name, source in names.items() if (value := settings.secret(source))}}
+def _ready(folder: Path, run: Run) -> Generator[ServerEvent, None, ServerRecord]:
+    try:
+        return (yield from wait_ready(folder))
+    except EngineStartError:
+        failed = read_record(folder)
+        if failed is not None:
+            run.append(failure_of(folder, failed))
+        raise
 
 
 def _prove(
@@ -149,24 +150,30 @@ def _prove(
     request: UpRequest,
     prepared: PreparedGroup,
     run: Run,
-    members: list[ServerRecord],
-    router: ServerRecord,
+    servers: list[tuple[Path, ServerRecord]],
 ) -> Iterator[Event]:
     """Prove each copy by itself, then all of them through the router; measure through the router."""
-    model, drafting = served_model(catalog, prepared.tier), prepared.tier.spec_n.value > 0
+    *members, (_, router) = servers
+    tier, model = prepared.tier, served_model(catalog, prepared.tier)
+    # The router has no counters of its own, and `/metrics` there would be those of one copy or another.
+    front = replace(target_of(router, settings), engine=None)
     codes: list[ExitCode] = []
-    for number, record in enumerate((*members, router), start=1):
-        ready_s = (record.ready_at or time.time()) - record.created_at
-        run.append(ServerStarted(server_id=record.server_id, ready_s=ready_s, memory_bytes=resident_bytes(record)))
+    for number, (folder, record) in enumerate(servers, start=1):
+        is_router = record is router
+        seconds, stages = record.ready_s or 0.0, stage_times(read_history(folder), record.created_at)
+        held = resident_bytes(record)
+        run.append(ServerStarted(server_id=record.server_id, ready_s=seconds, memory_bytes=held, stages=stages))
         copy = CopyStarted(server=record, number=number, total=len(members))
-        yield Started(server=router, seconds=ready_s) if record is router else copy
-        target = replace(target_of(record, settings), engine=None if record is router else record.engine)
-        for event in verify(target, model, run, drafting=drafting and record is not router):
+        yield Started(server=record, seconds=seconds) if is_router else copy
+        depth = 0 if is_router else tier.spec_n.value
+        facts = server_facts(record, folder, model, drafter=tier.drafter.value, depth=depth)
+        target = front if is_router else target_of(record, settings)
+        for event in watched(record, "verify", run, verify(target, facts, run)):
             if isinstance(event, ChecksDone):
                 codes.append(verdict_of(event.results))
             yield event
     worst = next((code for code in codes if code is not ExitCode.DONE), ExitCode.DONE)
     if request.measure and worst is ExitCode.DONE:
-        yield from bench_quick(replace(target_of(router, settings), engine=None), run, UP_REGIME)
+        yield from watched(router, "bench", run, bench_quick(front, run, UP_REGIME))
     run.finish("complete", int(worst), f"served {len(members)} copies of {router.slug}")
     yield RunSaved(run_id=run.run_id, directory=str(run.directory), exit_code=int(worst))

@@ -1,23 +1,38 @@
-"""Finding servers, and the target that a command talks to; stopping them, with proof."""
+"""Finding servers, and the target that a command talks to. Light: it loads no client, no catalogue and no checks."""
 
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import Generator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-from redline.engine.protocol import Signature
-from redline.engine.registry import get_engine
 from redline.errors import EngineStartError, InconclusiveError, NoServerError, RedlineError
-from redline.launch.group import fronts, group_of, read_groups, together
-from redline.launch.logfile import tail
-from redline.launch.server import Stopped, end_orphan, resident_bytes, running_servers, stop
-from redline.launch.state import LOG_FILE, SUPERVISOR_LOG, ServerRecord, ServerState, list_servers
-from redline.ops.events import StateChanged
+from redline.launch.boot_times import Expectation, expectation
+from redline.launch.family import Family, family_of
+from redline.launch.group import Group, fronts, group_of, read_groups
+from redline.launch.server import follow, running_servers
+from redline.launch.state import (
+    LOG_FILE,
+    SUPERVISOR_LOG,
+    ServerRecord,
+    ServerState,
+    Unreadable,
+    event_seconds,
+    list_servers,
+    read_history,
+    scan_servers,
+)
+from redline.launch.stop import Orphan, find_orphans
+from redline.ops.server_events import StateChanged
 from redline.probe.target import Secret, Target
-from redline.record.files import hold_lock
+from redline.rig.processes import age_s, read_processes
 from redline.settings import Settings
 
+if TYPE_CHECKING:
+    from redline.engine.diagnose import Diagnosis
+
 _START_HINT: Final = "Start one with `redline up`, or give --url."
+_TICK_S: Final = 0.5
+OUTLIVED: Final = "outlived"
 BUSY: Final = "Another redline command is starting or stopping a server"
 
 
@@ -25,7 +40,9 @@ BUSY: Final = "Another redline command is starting or stopping a server"
 class ServerRow:
     """A running server as `ps` shows it; memory is what its engine holds now.
 
-    `group` is the id of its group's router and `role` what it is there; both None for a server of its own.
+    Its state is `outlived` where its supervisor is gone and its engine is not; `remaining_s` is what earlier boots lead
+    to expect until it is ready. `group` is the id of its group's router and `role` what it is there; both None for a
+    server of its own.
     """
 
     server_id: str
@@ -37,6 +54,12 @@ class ServerRow:
     memory_bytes: int
     uptime_s: float
     log: str
+    form: str = "embedded"
+    container: str | None = None
+    progress: float | None = None
+    remaining_s: float | None = None
+    restarts: int = 0
+    lost_log_bytes: int = 0
     group: str | None = None
     role: str | None = None
 
@@ -46,25 +69,68 @@ def lock_path(settings: Settings) -> Path:
     return settings.state_dir / "up.lock"
 
 
-def list_rows(settings: Settings, now: float) -> tuple[ServerRow, ...]:
-    """Return the running servers, oldest first."""
+def list_rows(settings: Settings) -> tuple[tuple[ServerRow, ...], tuple[Unreadable, ...]]:
+    """Return the running servers and the engines that outlived theirs, oldest first, and what cannot be read."""
+    table = read_processes()
+    running = running_servers(settings.servers_dir)
+    orphans = find_orphans(settings.servers_dir, table)
+    rows = [_row(settings, folder, record, family_of(folder, record, table)) for folder, record in running]
+    rows += [_outlived(orphan) for orphan in orphans]
     groups = read_groups(settings.servers_dir)
-    return tuple(
-        ServerRow(
-            server_id=record.server_id,
-            slug=record.slug,
-            url=record.url,
-            pid=record.engine_process.pid if record.engine_process else None,
-            state=record.state.value,
-            served_model=record.served_model,
-            memory_bytes=resident_bytes(record),
-            uptime_s=now - record.created_at,
-            log=str(folder / LOG_FILE),
-            group=group.router if (group := group_of(groups, record.server_id)) else None,
-            role=group.role(record.server_id) if group else None,
-        )
-        for folder, record in running_servers(settings.servers_dir)
+    rows = [_with_role(row, group_of(groups, row.server_id)) for row in rows]
+    return tuple(rows), tuple(scan_servers(settings.servers_dir)[1])
+
+
+def _row(settings: Settings, folder: Path, record: ServerRecord, family: Family) -> ServerRow:
+    expected = expectation(settings.servers_dir, record.slug, record.engine_version, record.form)
+    return ServerRow(
+        server_id=record.server_id,
+        slug=record.slug,
+        url=record.url,
+        pid=record.engine_process.pid if record.engine_process else None,
+        state=record.state.value,
+        served_model=record.served_model,
+        memory_bytes=family.resident_bytes,
+        uptime_s=record.age_s or 0.0,
+        log=str(folder / LOG_FILE),
+        form=record.form,
+        container=record.container,
+        progress=record.progress,
+        remaining_s=_remaining_s(folder, record, expected),
+        restarts=record.restarts,
+        lost_log_bytes=record.lost_log_bytes,
     )
+
+
+def _with_role(row: ServerRow, group: Group | None) -> ServerRow:
+    return row if group is None else replace(row, group=group.router, role=group.role(row.server_id))
+
+
+def _outlived(orphan: Orphan) -> ServerRow:
+    record, members = orphan.record, orphan.family.members
+    return ServerRow(
+        server_id=record.server_id,
+        slug=record.slug,
+        url=record.url,
+        pid=members[0].pid if members else None,
+        state=OUTLIVED,
+        served_model=record.served_model,
+        memory_bytes=orphan.family.resident_bytes,
+        uptime_s=age_s(members[0].start_ticks) if members else record.age_s or 0.0,
+        log=str(orphan.folder / LOG_FILE),
+        form=record.form,
+        container=orphan.container,
+    )
+
+
+def _remaining_s(folder: Path, record: ServerRecord, expected: Expectation | None) -> float | None:
+    if expected is None or record.state is ServerState.READY or record.age_s is None:
+        return None
+    began = next(
+        (event_seconds(record, event) for event in reversed(read_history(folder)) if event["state"] != record.state),
+        0.0,
+    )
+    return expected.remaining_s(record.state.value, record.age_s - began)
 
 
 def pick_server(settings: Settings, name: str | None) -> tuple[Path, ServerRecord]:
@@ -78,21 +144,32 @@ def pick_server(settings: Settings, name: str | None) -> tuple[Path, ServerRecor
     """
     servers = running_servers(settings.servers_dir)
     if not servers:
-        raise _none_running(settings)
+        raise none_running(settings)
     front = fronts(servers, read_groups(settings.servers_dir))
     if name is None:
         if len(front) > 1:
-            names = ", ".join(record.slug for _, record in front)
-            raise InconclusiveError(f"Several servers run: {names}.", next_step="Name one of them.")
+            raise several([record for _, record in front])
         return front[0]
     for folder, record in (*front, *servers):
-        if name in (record.slug, record.slug.partition("/")[2], record.server_id, str(record.port)):
+        if record.called(name):
             return folder, record
-    names = ", ".join(record.slug for _, record in servers)
-    raise NoServerError(f"No running server is called {name!r}.", next_step=f"Running: {names}.")
+    raise not_called(name, [record for _, record in servers])
 
 
-def _none_running(settings: Settings) -> NoServerError:
+def several(records: list[ServerRecord]) -> InconclusiveError:
+    """Return the error that says a name is needed."""
+    names = ", ".join(f"{record.slug} (port {record.port})" for record in records)
+    return InconclusiveError(f"Several servers run: {names}.", next_step="Name one of them.")
+
+
+def not_called(name: str, records: list[ServerRecord]) -> NoServerError:
+    """Return the error that says no server has that name."""
+    names = ", ".join(dict.fromkeys(record.slug for record in records))
+    return NoServerError(f"No server is called {name!r}.", next_step=f"There are: {names}." if names else _START_HINT)
+
+
+def none_running(settings: Settings) -> NoServerError:
+    """Return the error that says nothing runs, and how the last one ended."""
     ended = list_servers(settings.servers_dir)
     if ended and ended[-1][1].state is ServerState.FAILED:
         _, last = ended[-1]
@@ -112,11 +189,7 @@ def latest_server(settings: Settings, name: str | None) -> tuple[Path, ServerRec
     try:
         return pick_server(settings, name)
     except NoServerError:
-        ended = [
-            (folder, record)
-            for folder, record in list_servers(settings.servers_dir)
-            if name is None or name in (record.slug, record.slug.partition("/")[2], record.server_id)
-        ]
+        ended = [item for item in list_servers(settings.servers_dir) if name is None or item[1].called(name)]
         if not ended:
             raise
         return ended[-1]
@@ -138,87 +211,65 @@ def target_of(record: ServerRecord, settings: Settings) -> Target:
 def wait_ready(folder: Path) -> Generator[StateChanged, None, ServerRecord]:
     """Yield a server's steps until it is ready, and return its record then.
 
+    A step is also yielded now and then while nothing changes, with how far it is and what is to be expected.
+
     Raises:
         EngineStartError: it failed; carries the last log lines and the known cause, where there is one.
     """
-    from redline.launch.server import follow
-
-    final = yield from _as_events(follow(folder))
+    final = yield from _steps(folder)
     if final.state is not ServerState.READY:
         raise explain_failure(folder, final)
     return final
 
 
-def _as_events(
-    steps: Generator[tuple[ServerRecord, dict[str, Any]], None, ServerRecord],
-) -> Generator[StateChanged, None, ServerRecord]:
+def _steps(folder: Path) -> Generator[StateChanged, None, ServerRecord]:
+    steps = follow(folder, _TICK_S)
+    expected: Expectation | None = None
+    state, text, began = "", "", 0.0
     while True:
         try:
             record, event = next(steps)
         except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
-        seconds = float(event["time"]) - record.created_at
-        yield StateChanged(server=record, state=event["state"], text=event["text"], seconds=seconds)
+            final: ServerRecord = end.value
+            return final
+        if event is not None:
+            seconds = event_seconds(record, event)
+            began = began if event["state"] == state else seconds
+            state, text = str(event["state"]), str(event["text"])
+            expected = expected or expectation(folder.parent, record.slug, record.engine_version, record.form)
+        else:
+            seconds = record.age_s or began
+        left = expected.remaining_s(state, seconds - began) if expected else None
+        share = record.progress if record.state.value == state else None
+        yield StateChanged(server=record, state=state, text=text, seconds=seconds, progress=share, remaining_s=left)
 
 
 def explain_failure(folder: Path, record: ServerRecord) -> RedlineError:
     """Return the error that says why a server did not start, from its state and its log."""
-    lines = tail(folder / LOG_FILE, 200)
-    known = match_signature(record.engine, lines)
-    shown = tuple(line for line in lines if line.strip())[-5:] or tuple(tail(folder / SUPERVISOR_LOG, 5))
+    from redline.engine.diagnose import DiagnosisVerdict
+    from redline.launch.logfile import tail
+
+    found = diagnose_log(folder, record)
     why = record.reason or "it ended"
-    if known is None:
+    if found.verdict is DiagnosisVerdict.KNOWN:
         return EngineStartError(
-            f"{record.slug} did not start: {why}. The cause is not one that redline knows.",
-            next_step=f"Its whole log: {folder / LOG_FILE}.",
-            details=shown,
+            f"{record.slug} did not start: {why}. {found.cause}",
+            next_step=" Or: ".join(found.remedies),
+            details=(found.evidence or "",),
         )
     return EngineStartError(
-        f"{record.slug} did not start: {why}. {known.meaning}", next_step=known.remedy, details=shown
+        f"{record.slug} did not start: {why}. The cause is not one that redline knows.",
+        next_step=f"Its whole log: {folder / LOG_FILE}.",
+        details=found.tail[-5:] or tuple(tail(folder / SUPERVISOR_LOG, 5)),
     )
 
 
-def match_signature(engine_id: str, lines: list[str]) -> Signature | None:
-    """Return the first fault that the log gives away, or None."""
+def diagnose_log(folder: Path, record: ServerRecord) -> "Diagnosis":
+    """Return the diagnosis of a server's log; a log that cannot be read shows nothing."""
+    from redline.engine.diagnose import diagnose
+    from redline.ops.diagnose import diagnose_file
+
     try:
-        signatures = get_engine(engine_id).signatures
+        return diagnose_file(str(folder / LOG_FILE), record.engine)
     except RedlineError:
-        return None
-    text = "\n".join(lines)
-    return next((signature for signature in signatures if signature.text in text), None)
-
-
-def down(settings: Settings, name: str | None, *, everything: bool) -> Iterator[Stopped]:
-    """Stop servers and yield the proof of each stop.
-
-    Raises:
-        NoServerError: nothing to stop.
-        RefusedError: another command is starting or stopping a server.
-    """
-    with hold_lock(lock_path(settings), BUSY):
-        for _, record in list_servers(settings.servers_dir):
-            end_orphan(record)
-        if everything:
-            servers = running_servers(settings.servers_dir)
-            if not servers:
-                raise _none_running(settings)
-        else:
-            servers = [pick_server(settings, name)]
-        for folder, record in _with_group(settings, servers):
-            yield stop(folder, record)
-
-
-def _with_group(settings: Settings, chosen: list[tuple[Path, ServerRecord]]) -> list[tuple[Path, ServerRecord]]:
-    """Return servers in the order to stop them.
-
-    A router brings its copies along, and so does a copy whose router is gone; a copy behind a router goes alone.
-    """
-    groups = read_groups(settings.servers_dir)
-    running = running_servers(settings.servers_dir)
-    alive = {record.server_id for _, record in running}
-    if len(chosen) == 1:
-        name = chosen[0][1].server_id
-        group = group_of(groups, name)
-        if group is None or (name != group.router and group.router in alive):
-            return chosen
-    return together(running, groups, [record.server_id for _, record in chosen])
+        return diagnose((), record.engine)

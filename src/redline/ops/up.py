@@ -3,93 +3,45 @@
 Nothing that runs is touched before the new server has passed every check that can be made without starting it.
 """
 
-import json
-import os
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from redline.artifacts.disk import look_at_tier, tier_artifacts
+from redline.artifacts.disk import tier_artifacts
 from redline.artifacts.hub_access import hub_access
 from redline.artifacts.progress import FileProgress
 from redline.artifacts.store import ensure, locate
 from redline.bench.quick import QuickRegime
 from redline.catalog.explain import served_model
 from redline.catalog.fields import TIER_FIELDS, ResolvedTier
-from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog
 from redline.engine.launch_plan import LaunchPlan
-from redline.engine.registry import get_engine
-from redline.errors import ExitCode, RedlineError
-from redline.guard.finding import Finding, GuardRefusal, Override, Severity, is_experiment
-from redline.guard.rules import GuardContext, run_guards
-from redline.launch.server import end_orphan, register, resident_bytes, running_servers, start, stop
-from redline.launch.state import PLAN_FILE, ServerRecord, ServerState, list_servers, read_record
+from redline.errors import EngineStartError, ExitCode, RedlineError
+from redline.guard.finding import GuardRefusal, Override, Severity
+from redline.launch.docker import has_image, pull_image
+from redline.launch.outcome import ServerStarted, stage_times
+from redline.launch.server import advance
+from redline.launch.state import ServerRecord, ServerState, read_history, read_record
+from redline.launch.stop import resident_bytes
 from redline.ops.bench import bench_quick
-from redline.ops.events import (
-    AlreadyRunning,
-    Began,
-    ChecksDone,
-    Event,
-    FilesReady,
-    Planned,
-    Replacing,
-    RunSaved,
-    Started,
-)
+from redline.ops.boot_record import failure_of, watched
+from redline.ops.conflicts import Holding
+from redline.ops.events import Began, ChecksDone, Event, FilesReady, ImageProgress, Planned, RunSaved
+from redline.ops.facts import server_facts
+from redline.ops.launching import Switch, prepare_folder, switch
+from redline.ops.prepare import Prepared, UpRequest, memory_after_stops, plan_at_home, prepare, same_server
+from redline.ops.server_events import AlreadyRunning, Started
 from redline.ops.servers import BUSY, lock_path, target_of, wait_ready
-from redline.ops.stream import deferred_signals, follow_callback
+from redline.ops.stream import follow_callback
 from redline.ops.verify import verdict_of, verify
-from redline.plan.dispatch import plan_tier
-from redline.plan.types import FitPlan
-from redline.record.codec import jsonable
-from redline.record.event import payload
-from redline.record.files import hold_lock, read_json, write_atomic
+from redline.record.files import hold_lock
 from redline.record.manifest import FieldRecord
 from redline.record.run import Run, create_run
-from redline.rig.detect import detect_rig, find_nvcc
-from redline.rig.ports import find_port_holder
 from redline.rig.types import Rig
 from redline.settings import Settings
 
-CONDITIONS_FILE: Final = "conditions.json"
-DEFAULT_SLUG: Final = "llamacpp/smollm2-135m-cpu-fast"
 UP_REGIME: Final = QuickRegime(name="up-1", per_class=6, max_tokens=64)
-
-
-@payload("server.started")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerStarted:
-    """A server became ready; seconds from the start of its process, and memory its engine held then."""
-
-    server_id: str
-    ready_s: float
-    memory_bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpRequest:
-    """What the user asked for. `overrides` are the switches that lift refusals, as typed."""
-
-    slug: str | None = None
-    overrides: tuple[str, ...] = ()
-    beside: bool = False
-    measure: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """A tier that has passed every check, and what stands in its way."""
-
-    tier: ResolvedTier
-    rig: Rig
-    plan: LaunchPlan
-    fit: FitPlan
-    findings: tuple[Finding, ...]
-    in_the_way: tuple[tuple[Path, ServerRecord], ...]
 
 
 def up(catalog: Catalog, settings: Settings, request: UpRequest) -> Iterator[Event]:
@@ -102,89 +54,66 @@ def up(catalog: Catalog, settings: Settings, request: UpRequest) -> Iterator[Eve
     """
     with ExitStack() as lock:
         lock.enter_context(hold_lock(lock_path(settings), BUSY))
-        prepared = _prepare(catalog, settings, request)
+        prepared = prepare(catalog, settings, request)
         yield Began(tier=prepared.tier, rig=prepared.rig)
-        same = _same_server(prepared)
+        same = same_server(prepared)
         if same is not None:
-            yield from _rejoin(*same)
+            yield from _rejoin(same)
             return
         yield Planned(fit=prepared.fit, findings=prepared.findings)
         if any(finding.severity is Severity.REFUSE for finding in prepared.findings):
             raise GuardRefusal(prepared.findings)
-        with _open_run(catalog, settings, request, prepared) as run:
-            yield from _fetch(catalog, settings, request, prepared)
-            for folder, record in prepared.in_the_way:
-                yield Replacing(server=record)
-                yield stop(folder, record)
-            folder, record = register(settings.servers_dir, prepared.plan)
-            keep_conditions(folder, conditions(catalog, prepared.tier, prepared.rig, prepared.plan))
+        plan = plan_at_home(settings, request, prepared)
+        made_from = conditions(catalog, prepared.tier, prepared.rig, plan)
+        with _open_run(settings, request, prepared, made_from) as run:
+            folder = prepare_folder(settings, plan, made_from)
+            yield from _fetch_all(catalog, settings, request, prepared, folder)
+            change = Switch(
+                folder,
+                plan,
+                prepared.orphans,
+                prepared.conflicts,
+                request.rollback,
+                recheck=lambda: memory_after_stops(catalog, request, prepared),
+            )
             try:
-                with deferred_signals():
-                    start(folder, _environment(settings, prepared.plan))
-                record = yield from wait_ready(folder)
-            except (KeyboardInterrupt, GeneratorExit, SystemExit):
-                with suppress(RedlineError):
-                    stop(folder, read_record(folder) or record)
+                record = yield from switch(settings, change)
+            except EngineStartError:
+                failed = read_record(folder)
+                if failed is not None:
+                    run.append(failure_of(folder, failed))
                 raise
             lock.close()  # the server stands; others may start and stop servers while this one is measured
-            yield from _prove(catalog, settings, request, record, run, prepared)
+            yield from _prove(catalog, settings, request, folder, record, run, prepared)
 
 
-def _prepare(catalog: Catalog, settings: Settings, request: UpRequest) -> _Prepared:
-    for _, record in list_servers(settings.servers_dir):
-        end_orphan(record)
-    tier = resolve(catalog, request.slug or DEFAULT_SLUG, settings.layers)
-    running = running_servers(settings.servers_dir)
-    in_the_way = tuple(
-        (folder, record) for folder, record in running if not request.beside or record.port == tier.port.value
-    )
-    rig = detect_rig()
-    freed = sum(resident_bytes(record) for _, record in in_the_way)
-    fit = plan_tier(catalog, tier, replace(rig, memory_available_bytes=rig.memory_available_bytes + freed))
-    ours = {record.engine_process.pid for _, record in in_the_way if record.engine_process}
-    holder = find_port_holder(tier.bind_host.value, tier.port.value)
-    plan = get_engine(tier.key.engine).launch_plan(catalog, tier, rig, settings.models_dir)
-    context = GuardContext(
-        catalog=catalog,
-        tier=tier,
-        rig=rig,
-        fit=fit,
-        port_holder=holder.describe() if holder and holder.pid not in ours else None,
-        api_key_given=settings.secret("REDLINE_API_KEY") is not None,
-        key_file_open=_open_key_file(settings),
-        form=plan.form,
-        disk=look_at_tier(catalog, tier, settings.models_dir),
-        layers=settings.layers,
-        nvcc=find_nvcc(os.environ) is not None,
-    )
-    findings = run_guards(context, request.overrides)
-    labels = {"experiment": ",".join(finding.rule_id for finding in findings if is_experiment(finding))}
-    if labels["experiment"]:
-        plan = replace(plan, labels={**plan.labels, **labels})
-    return _Prepared(tier, rig, plan, fit, findings, in_the_way)
-
-
-def _open_key_file(settings: Settings) -> str | None:
-    path = settings.secret_file("REDLINE_API_KEY")
-    return str(path) if path is not None and path.stat().st_mode & 0o077 else None
-
-
-def _same_server(prepared: _Prepared) -> tuple[Path, ServerRecord] | None:
-    """Return the running server that was made from this very command line."""
-    for folder, record in prepared.in_the_way:
-        data = read_json(folder / PLAN_FILE)
-        if record.slug == prepared.plan.slug and data and tuple(data.get("argv", ())) == prepared.plan.argv:
-            return folder, record
-    return None
-
-
-def _rejoin(folder: Path, record: ServerRecord) -> Iterator[Event]:
+def _rejoin(holding: Holding) -> Iterator[Event]:
+    record = holding.record
     if record.state is not ServerState.READY:
-        record = yield from wait_ready(folder)
+        record = yield from wait_ready(holding.folder)
     yield AlreadyRunning(server=record)
 
 
-def _fetch(catalog: Catalog, settings: Settings, request: UpRequest, prepared: _Prepared) -> Iterator[Event]:
+def _fetch_all(
+    catalog: Catalog, settings: Settings, request: UpRequest, prepared: Prepared, folder: Path
+) -> Iterator[Event]:
+    """Make files and image present before anything is stopped; the server's record says so meanwhile."""
+    advance(folder, ServerState.FETCHING, "fetching what it needs")
+    try:
+        yield from _fetch(catalog, settings, request, prepared)
+        container = prepared.plan.container
+        if container is not None and not has_image(container.image):
+            for line in pull_image(container.image):
+                yield ImageProgress(image=container.image, line=line)
+    except RedlineError as error:
+        advance(folder, ServerState.FAILED, f"not started: {error.message}")
+        raise
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        advance(folder, ServerState.STOPPED, "interrupted before it was started")
+        raise
+
+
+def _fetch(catalog: Catalog, settings: Settings, request: UpRequest, prepared: Prepared) -> Iterator[Event]:
     for artifact in tier_artifacts(catalog, prepared.tier):
         if Override.IGNORE_INTEGRITY in request.overrides:
             state = locate(settings.models_dir, artifact)
@@ -208,7 +137,7 @@ def fetch_artifact(catalog: Catalog, settings: Settings, artifact_id: str) -> It
     yield FilesReady(artifact=catalog.artifacts[artifact_id], folder=state.folder, verified=state.verified)
 
 
-def _open_run(catalog: Catalog, settings: Settings, request: UpRequest, prepared: _Prepared) -> Run:
+def _open_run(settings: Settings, request: UpRequest, prepared: Prepared, made_from: dict[str, Any]) -> Run:
     overridden = tuple(finding.rule_id for finding in prepared.findings if finding.overridden)
     return create_run(
         settings.runs_dir,
@@ -216,7 +145,7 @@ def _open_run(catalog: Catalog, settings: Settings, request: UpRequest, prepared
         url=prepared.plan.url,
         overrides=(*request.overrides, *overridden),
         seeds={"prompts": UP_REGIME.seed},
-        **conditions(catalog, prepared.tier, prepared.rig, prepared.plan),
+        **made_from,
     )
 
 
@@ -236,31 +165,30 @@ def conditions(catalog: Catalog, tier: ResolvedTier, rig: Rig, plan: LaunchPlan)
     }
 
 
-def keep_conditions(folder: Path, found: dict[str, Any]) -> None:
-    """Write what a server was made from beside it, so that later runs against it can say so."""
-    write_atomic(folder / CONDITIONS_FILE, json.dumps(jsonable(found)) + "\n")
-
-
-def _environment(settings: Settings, plan: LaunchPlan) -> dict[str, str]:
-    names = {name: plan.secret_aliases.get(name, name) for name in plan.secret_env}
-    secrets = {name: value for name, source in names.items() if (value := settings.secret(source))}
-    return {**os.environ, **secrets}
-
-
 def _prove(
-    catalog: Catalog, settings: Settings, request: UpRequest, record: ServerRecord, run: Run, prepared: _Prepared
+    catalog: Catalog,
+    settings: Settings,
+    request: UpRequest,
+    folder: Path,
+    record: ServerRecord,
+    run: Run,
+    prepared: Prepared,
 ) -> Iterator[Event]:
-    ready_s = (record.ready_at or time.time()) - record.created_at
-    run.append(ServerStarted(server_id=record.server_id, ready_s=ready_s, memory_bytes=resident_bytes(record)))
+    ready_s = record.ready_s or 0.0
+    stages = stage_times(read_history(folder), record.created_at)
+    held = resident_bytes(record)
+    run.append(ServerStarted(server_id=record.server_id, ready_s=ready_s, memory_bytes=held, stages=stages))
     yield Started(server=record, seconds=ready_s)
     target = target_of(record, settings)
-    model = served_model(catalog, prepared.tier)
+    tier = prepared.tier
+    model = served_model(catalog, tier)
+    facts = server_facts(record, folder, model, drafter=tier.drafter.value, depth=tier.spec_n.value)
     code = ExitCode.DONE
-    for event in verify(target, model, run, drafting=prepared.tier.spec_n.value > 0):
+    for event in watched(record, "verify", run, verify(target, facts, run)):
         if isinstance(event, ChecksDone):
             code = verdict_of(event.results)
         yield event
     if request.measure and code is ExitCode.DONE:
-        yield from bench_quick(target, run, UP_REGIME)
+        yield from watched(record, "bench", run, bench_quick(target, run, UP_REGIME))
     run.finish("complete", int(code), f"served {record.slug}")
     yield RunSaved(run_id=run.run_id, directory=str(run.directory), exit_code=int(code))

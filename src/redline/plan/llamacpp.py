@@ -1,91 +1,211 @@
-"""Host memory of llama.cpp on the processor: weights, key-value cache, buffers.
+"""Whether a GGUF tier fits: in host memory, or on GPUs. Knows tiers and rigs; the bytes come from plan.gguf."""
 
-Known: dense models with grouped-query attention. Not known, and so UNKNOWN: anything else.
-"""
-
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from redline.catalog.fields import ResolvedTier
-from redline.catalog.types import Catalog
+from redline.catalog.types import Catalog, DrafterKind
+from redline.plan.adapter import tier_cards
+from redline.plan.cards import Card, describe_cards
+from redline.plan.gguf import (
+    GgufInputs,
+    cache_bytes,
+    device_terms,
+    exact,
+    host_compute_bytes,
+    kv_bytes_per_token,
+    measured,
+    state_bytes,
+    unknown_reason,
+)
 from redline.plan.types import DevicePlan, FitPlan, Suggestion, Term, Verdict
 from redline.rig.types import Rig
 from redline.units import MIB, format_gib
 
-DENSE_FAMILIES: Final = frozenset({"llama"})
-# Bytes per cached value; quantised types hold blocks of 32 values with a 2-byte scale (ggml block_q8_0, block_q4_0).
-CACHE_VALUE_BYTES: Final = {"f32": 4.0, "f16": 2.0, "bf16": 2.0, "q8_0": 34 / 32, "q4_0": 18 / 32}
-# Resident size of the worker less weights and cache: 124 MiB on SmolLM2-135M at 8192 tokens, batch 512.
-PROCESS_BYTES: Final = (90 * MIB, 130 * MIB, 260 * MIB)
 TIGHT_SHARE: Final = 0.9
+# Weights that llama.cpp copies into another order for AVX2 or NEON (ggml-cpu/repack.cpp); the mapped file stays too.
+REPACKED: Final = frozenset({"Q4_0", "IQ4_NL"})
+LEAST_CONTEXT: Final = 256
 
 
-def kv_bytes_per_token(layers: int, kv_heads: int, head_dim: int, cache_type: str) -> float:
-    """Return bytes that one token of context takes: a key and a value in every layer and head."""
-    return layers * kv_heads * head_dim * 2 * CACHE_VALUE_BYTES[cache_type]
+def plan_gguf(catalog: Catalog, tier: ResolvedTier, rig: Rig) -> FitPlan:
+    """Return the plan of a llama.cpp tier: on GPUs where its topology has some, else in host memory."""
+    gpus = catalog.topologies[tier.key.topology].gpus
+    if not gpus:
+        return plan_on_host(catalog, tier, rig)
+    return plan_on_gpus(catalog, tier, tier_cards(catalog, tier, rig), gpus)
 
 
 def plan_on_host(catalog: Catalog, tier: ResolvedTier, rig: Rig) -> FitPlan:
     """Return the plan of a llama.cpp tier in host memory."""
-    model = catalog.models[tier.key.model]
+    inputs = gguf_inputs(catalog, tier)
+    if refusal := _unplanned(inputs):
+        return _no_plan(tier, *refusal)
+    a, context_max = inputs.architecture, catalog.models[tier.key.model].context_max
     artifact = catalog.artifacts[tier.artifact.value]
-    architecture, context = model.architecture, tier.max_model_len.value
-    cache_type = tier.kv_cache_dtype.value
-    if architecture.family not in DENSE_FAMILIES or cache_type not in CACHE_VALUE_BYTES:
-        reason = (
-            f"no formula for a cache of type {cache_type!r}"
-            if architecture.family in DENSE_FAMILIES
-            else f"no formula for the architecture family {architecture.family!r}"
-        )
-        return FitPlan(
-            slug=tier.slug,
-            verdict=Verdict.UNKNOWN,
-            reasons=(reason,),
-            devices=(),
-            context=context,
-            largest_context=None,
-        )
-    per_token = kv_bytes_per_token(architecture.layers, architecture.kv_heads, architecture.head_dim, cache_type)
-    per_token *= tier.max_num_seqs.value
-    weights, cache = artifact.size_bytes, round(per_token * context)
     prompts = (tier.prompt_cache_mib.value or 0) * MIB
-    low, best, high = PROCESS_BYTES
-    terms = (
-        Term(
-            name="weights",
-            best_bytes=weights,
-            low_bytes=weights,
-            high_bytes=weights,
-            basis="size of the file",
-        ),
-        Term(
-            name="kv cache",
-            best_bytes=cache,
-            low_bytes=cache,
-            high_bytes=cache,
-            basis=f"{architecture.layers} layers x {architecture.kv_heads} heads x {architecture.head_dim} x 2 "
-            f"x {CACHE_VALUE_BYTES[cache_type]:g} bytes x {context} tokens",
-        ),
-        Term(name="process", best_bytes=best, low_bytes=low, high_bytes=high, basis="measured on this model"),
-        Term(name="prompt cache", best_bytes=prompts, low_bytes=0, high_bytes=prompts, basis="its limit"),
+    cache = cache_bytes(inputs, a.full_attention_layers)
+    copied = artifact.size_bytes if artifact.quant.upper() in REPACKED else 0
+    value_bytes = kv_bytes_per_token(1, 1, 1, inputs.cache_type) / 2
+    basis = (
+        f"{a.full_attention_layers} layers x {a.kv_heads} heads x {a.head_dim} x 2 x {value_bytes:g} bytes "
+        f"x {inputs.context} tokens"
     )
+    terms = [
+        exact("weights", artifact.size_bytes, "size of the file"),
+        *(
+            [_up_to("repacked", copied, copied, f"{artifact.quant} in the order of the processor's instructions")]
+            if copied
+            else []
+        ),
+        exact("kv cache", cache, basis),
+        *(
+            [exact("recurrent state", state, "f32 state of the recurrent layers")]
+            if (state := state_bytes(inputs))
+            else []
+        ),
+        exact("compute", host_compute_bytes(a, inputs.batch, inputs.context), "activations and mask of one batch"),
+        measured(catalog, "host", "process"),
+        *([_up_to("prompt cache", prompts, prompts, "its limit")] if prompts else []),
+    ]
     device = DevicePlan(
         device="host",
         total_bytes=rig.memory_total_bytes,
         available_bytes=rig.memory_available_bytes,
-        terms=terms,
+        terms=tuple(terms),
     )
+    verdict, words = _judge(device)
     room = rig.memory_available_bytes - (device.need_bytes - cache)
-    largest = max(0, min(model.context_max, int(room / per_token)))
-    verdict, reason = _judge(device)
+    per_token = kv_bytes_per_token(a.full_attention_layers, a.kv_heads, a.head_dim, inputs.cache_type) * inputs.requests
+    largest = max(0, min(context_max, int(room / per_token)))
+    return FitPlan(
+        slug=tier.slug,
+        verdict=verdict,
+        reasons=(words,),
+        devices=(replace(device, verdict=verdict, reasons=(words,)),),
+        context=inputs.context,
+        largest_context=largest,
+        context_max=context_max,
+        suggestions=_suggest(verdict, largest),
+    )
+
+
+def plan_on_gpus(catalog: Catalog, tier: ResolvedTier, cards: Sequence[Card], gpus: int) -> FitPlan:
+    """Return the plan of a llama.cpp tier that is spread over GPUs by layers."""
+    inputs = gguf_inputs(catalog, tier)
+    if refusal := _unplanned(inputs):
+        return _no_plan(tier, *refusal)
+    if not inputs.file_bytes:
+        return _no_plan(tier, Verdict.UNKNOWN, "the size of its weights is not declared")
+    if len(cards) < gpus:
+        return _no_plan(
+            tier, Verdict.NO, f"it is spread over {gpus} GPU(s) and this rig has {describe_cards(tuple(cards))}"
+        )
+    context_max = catalog.models[tier.key.model].context_max
+    if inputs.context > context_max:
+        words = f"a context of {inputs.context:,} is more than the architecture's {context_max:,}"
+        return _no_plan(tier, Verdict.NO, words)
+    chosen = sorted(cards, key=lambda card: -card.free_bytes)[:gpus]
+    devices = _devices(catalog, inputs, chosen)
+    verdicts = [device.verdict for device in devices]
+    verdict = next((v for v in (Verdict.NO, Verdict.TIGHT) if v in verdicts), Verdict.FIT)
+    largest = _largest(catalog, inputs, chosen, context_max)
+    return FitPlan(
+        slug=tier.slug,
+        verdict=verdict,
+        reasons=tuple(dict.fromkeys(reason for device in devices for reason in device.reasons)),
+        devices=devices,
+        context=inputs.context,
+        largest_context=largest,
+        context_max=context_max,
+        suggestions=_suggest(verdict, largest),
+        notes=(f"layers are spread {' : '.join(f'{share:.2f}' for share in inputs.split)}",) if inputs.split else (),
+    )
+
+
+def gguf_inputs(catalog: Catalog, tier: ResolvedTier) -> GgufInputs:
+    """Return what a llama.cpp tier is planned from."""
+    model = catalog.models[tier.key.model]
+    drafter = catalog.drafters[tier.drafter.value]
+    projector = catalog.artifacts.get(tier.projector.value or "")
+    drafting = drafter.kind is DrafterKind.MTP and tier.spec_n.value > 0
+    return GgufInputs(
+        architecture=model.architecture,
+        file_bytes=catalog.artifacts[tier.artifact.value].size_bytes,
+        context=tier.max_model_len.value,
+        cache_type=tier.kv_cache_dtype.value,
+        requests=tier.max_num_seqs.value,
+        batch=tier.batch_tokens.value or 512,
+        draft_layers=model.architecture.mtp_layers if drafting else 0,
+        projector_bytes=projector.size_bytes if projector else 0,
+        split=_split(tier.tensor_split.value),
+    )
+
+
+def _devices(catalog: Catalog, inputs: GgufInputs, cards: Sequence[Card]) -> tuple[DevicePlan, ...]:
+    plans = []
+    for card, terms in zip(cards, device_terms(catalog, inputs, len(cards)), strict=True):
+        device = DevicePlan(
+            device=card.name,
+            total_bytes=card.total_bytes,
+            available_bytes=card.free_bytes,
+            free_bytes=card.free_bytes,
+            terms=terms,
+        )
+        verdict = (
+            Verdict.NO
+            if device.need_bytes > card.free_bytes
+            else Verdict.TIGHT
+            if device.need_high_bytes > card.free_bytes
+            else Verdict.FIT
+        )
+        words = (
+            f"needs {format_gib(device.need_bytes)} ({format_gib(device.need_low_bytes)} to "
+            f"{format_gib(device.need_high_bytes)}) of {format_gib(card.free_bytes)} free"
+        )
+        plans.append(replace(device, verdict=verdict, reasons=(words,)))
+    return tuple(plans)
+
+
+def _largest(catalog: Catalog, inputs: GgufInputs, cards: Sequence[Card], ceiling: int) -> int:
+    low, high = 0, ceiling
+    while low < high:
+        middle = (low + high + 1) // 2
+        devices = _devices(catalog, replace(inputs, context=middle), cards)
+        fits = all(device.need_bytes <= card.free_bytes for device, card in zip(devices, cards, strict=True))
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return low
+
+
+def _unplanned(inputs: GgufInputs) -> tuple[Verdict, str] | None:
+    """Return why there is nothing to plan: values that nothing can have, or a shape without a formula."""
+    if min(inputs.context, inputs.requests, inputs.batch) < 1:
+        return Verdict.NO, "context, requests and batch must be positive"
+    reason = unknown_reason(inputs.architecture, inputs.cache_type)
+    return (Verdict.UNKNOWN, reason) if reason else None
+
+
+def _split(text: str | None) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        return ()
+
+
+def _no_plan(tier: ResolvedTier, verdict: Verdict, reason: str) -> FitPlan:
     return FitPlan(
         slug=tier.slug,
         verdict=verdict,
         reasons=(reason,),
-        devices=(device,),
-        context=context,
-        largest_context=largest,
-        suggestions=_suggest(verdict, largest),
+        devices=(),
+        context=tier.max_model_len.value,
+        largest_context=None,
     )
+
+
+def _up_to(name: str, best: int, high: int, basis: str) -> Term:
+    return Term(name=name, best_bytes=best, low_bytes=0, high_bytes=high, basis=basis)
 
 
 def _judge(device: DevicePlan) -> tuple[Verdict, str]:
@@ -98,12 +218,14 @@ def _judge(device: DevicePlan) -> tuple[Verdict, str]:
 
 
 def _suggest(verdict: Verdict, largest: int) -> tuple[Suggestion, ...]:
-    if verdict is not Verdict.NO or largest < 256:
+    if verdict is not Verdict.NO or largest < LEAST_CONTEXT:
         return ()
     return (
         Suggestion(
             change=f"MAX_MODEL_LEN={largest}",
             verdict=Verdict.TIGHT,
             cost=f"a context of {largest} tokens and no more",
+            context=largest,
+            largest_context=largest,
         ),
     )

@@ -1,20 +1,39 @@
 """What redline asks of a server: measured chats over its own protocol, everything else over httpx2."""
 
 import json
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 import httpx2
 
 from redline.engine.counters import Counters
-from redline.engine.registry import get_engine
-from redline.errors import EndpointError, UsageError
+from redline.engine.metrics import read_metrics
+from redline.errors import EndpointError
 from redline.probe.exchange import ChatRequest, Exchange
 from redline.probe.parse import read_exchange
 from redline.probe.target import Target
 from redline.probe.wire import exchange_bytes
 
 _CONTROL_TIMEOUT_S = 10.0
+# Whoever listens answers a connection at once; a dead address is to be named within two seconds.
+_CONNECT_TIMEOUT_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to a POST that is not measured. `status` is None when none came; `text` then says why."""
+
+    status: int | None
+    text: str
+
+    @property
+    def data(self) -> Any:
+        """The text as JSON, None where it is none."""
+        try:
+            return json.loads(self.text)
+        except ValueError:
+            return None
 
 
 class Client:
@@ -23,7 +42,10 @@ class Client:
     def __init__(self, target: Target) -> None:
         self.target = target
         self._http = httpx2.AsyncClient(
-            base_url=target.url, headers=dict(target.headers), timeout=_CONTROL_TIMEOUT_S, trust_env=False
+            base_url=target.url,
+            headers=dict(target.headers),
+            timeout=httpx2.Timeout(_CONTROL_TIMEOUT_S, connect=_CONNECT_TIMEOUT_S),
+            trust_env=False,
         )
 
     async def __aenter__(self) -> Self:
@@ -56,6 +78,16 @@ class Client:
                 next_step="Is this the address of an OpenAI-compatible server?",
             ) from None
 
+    async def post(self, path: str, body: dict[str, Any], *, timeout_s: float = 60.0) -> Reply:
+        """POST a JSON body and return whatever came back. Never raises for what the server does."""
+        try:
+            response = await self._http.post(path, json=body, timeout=timeout_s)
+        except httpx2.TimeoutException:
+            return Reply(None, f"no answer within {timeout_s:g} s")
+        except httpx2.HTTPError as error:
+            return Reply(None, str(error) or type(error).__name__)
+        return Reply(response.status_code, response.text)
+
     async def model_ids(self) -> tuple[str, ...]:
         """Return the ids that the server lists.
 
@@ -80,18 +112,36 @@ class Client:
 
     async def counters(self) -> Counters | None:
         """Return the engine's counters, or None where it offers none or the engine is not known."""
-        if self.target.engine is None:
-            return None
+        text = await self.metrics_text()
         try:
-            engine = get_engine(self.target.engine)
+            return None if text is None else read_metrics(text)
+        except ValueError:
+            return None
+
+    async def metrics_text(self) -> str | None:
+        """Return what the engine says of itself in Prometheus' form, or None where it says nothing."""
+        try:
             response = await self._http.get("/metrics")
-            return engine.parse_counters(response.text) if response.status_code == 200 else None
-        except (httpx2.HTTPError, UsageError, ValueError):
+        except httpx2.HTTPError:
+            return None
+        return response.text if response.status_code == 200 else None
+
+    async def post_json(self, path: str, body: Any) -> Any | None:
+        """Return the JSON answer of a control path that not every server has, or None where this one has it not."""
+        try:
+            response = await self._http.post(path, json=body)
+            return response.json() if response.status_code == 200 else None
+        except (httpx2.HTTPError, ValueError):
             return None
 
     async def _get(self, path: str) -> httpx2.Response:
         try:
             response = await self._http.get(path)
+        except httpx2.ConnectTimeout:
+            raise EndpointError(
+                f"{self.target.url} cannot be reached: no connection within {_CONNECT_TIMEOUT_S:g} s.",
+                next_step="Start a server with `redline up`, or correct --url.",
+            ) from None
         except httpx2.TimeoutException:
             raise EndpointError(
                 f"{self.target.url} does not answer within {_CONTROL_TIMEOUT_S:g} s.",

@@ -66,7 +66,7 @@ async def exchange_bytes(
     *,
     headers: tuple[tuple[str, str], ...] = (),
     timeout_s: float,
-    connect_timeout_s: float = 5.0,
+    connect_timeout_s: float = 2.0,
 ) -> Capture:
     """POST a JSON body and capture the whole response. Never raises for what the server does; cancel to stop early."""
     parts = urlsplit(url)

@@ -40,13 +40,14 @@ def from_json(kind: Callable[..., T], data: Any) -> T:
     Raises:
         pydantic.ValidationError (a ValueError): the data is not of that shape; `errors()` gives each path.
     """
-    adapter: Any = _adapter(kind)
+    found: Any = adapter(kind)
     # JSON mode is the strict mode that still takes an array for a tuple and a word for an enum.
-    return adapter.validate_json(json.dumps(data), strict=True)  # type: ignore[no-any-return]
+    return found.validate_json(json.dumps(data), strict=True)  # type: ignore[no-any-return]
 
 
 @cache
-def _adapter(kind: Any) -> Any:
+def adapter(kind: Any) -> Any:
+    """Return pydantic's adapter of a dataclass whose unknown fields are refused, at every depth."""
     from pydantic import TypeAdapter
 
     _forbid_unknown_fields(kind, set())

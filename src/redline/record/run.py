@@ -1,14 +1,15 @@
-"""A run on disk: `runs/<id>/manifest.json` and the append-only `events.jsonl`.
+"""Writing a run: `runs/<id>/manifest.json` and the append-only `events.jsonl`.
 
-The manifest is written first and never changed, so an interrupted run is a readable run without its last event.
+The manifest is written first and never changed, so an interrupted run is a readable run without its last event. The
+events file is locked while it is written; the kernel drops the lock with its holder, so a run that is under way can
+be told from one that was cut off.
 """
 
 import contextlib
+import fcntl
 import json
-import os
 import secrets
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,9 +18,9 @@ from typing import Any, Final, Literal, Self
 
 from redline import __version__
 from redline.errors import AccessError, RedlineError
-from redline.record.codec import from_json, jsonable
+from redline.record.codec import jsonable
 from redline.record.event import EVENT_SCHEMA, Envelope, kind_of, payload
-from redline.record.files import explain_os_error, make_dir, read_json, write_atomic
+from redline.record.files import explain_os_error, make_dir, write_atomic
 from redline.record.manifest import DEFINITIONS_VERSION, MANIFEST_SCHEMA, RunManifest
 
 Outcome = Literal["complete", "failed", "interrupted"]
@@ -52,6 +53,8 @@ class Run:
         self._finished = False
         write_atomic(directory / MANIFEST_FILE, json.dumps(jsonable(manifest), indent=2) + "\n")
         self._file = (directory / EVENTS_FILE).open("a", encoding="utf-8")
+        with contextlib.suppress(OSError):  # a file system without locks: the run shows as cut off until it ends
+            fcntl.flock(self._file, fcntl.LOCK_EX)
 
     @property
     def run_id(self) -> str:
@@ -131,78 +134,3 @@ def create_run(runs_dir: Path, command: str, *, url: str | None, **conditions: A
         )
         return Run(runs_dir / run_id, manifest)
     raise AccessError(f"No free run name is left in {runs_dir} for today.", next_step="Remove old runs.")
-
-
-@dataclass(frozen=True, slots=True)
-class RunRow:
-    """A run as a list shows it. `problem` says why a folder is unreadable; then the other fields are empty."""
-
-    run_id: str
-    directory: str
-    command: str = ""
-    started_at: str = ""
-    slug: str | None = None
-    url: str | None = None
-    outcome: str = "cut off"
-    summary: str = ""
-    problem: str | None = None
-
-
-def read_events(directory: Path) -> Iterator[Envelope]:
-    """Yield the readable events of a run in order; a torn last line, left by a power cut, ends the sequence."""
-    try:
-        file = (directory / EVENTS_FILE).open(encoding="utf-8", errors="replace")
-    except OSError:
-        return
-    with file:
-        for line in file:
-            try:
-                yield from_json(Envelope, json.loads(line))
-            except ValueError:
-                return
-
-
-def read_manifest(directory: Path) -> RunManifest:
-    """Return a run's manifest.
-
-    Raises:
-        ValueError: absent, torn, of a newer schema or not of this shape.
-    """
-    data = read_json(directory / MANIFEST_FILE)
-    if data is None:
-        raise ValueError("no readable manifest.json")
-    version = data.get("schema_version") if isinstance(data, dict) else None
-    if version != MANIFEST_SCHEMA:
-        raise ValueError(f"manifest schema {version}; this redline reads {MANIFEST_SCHEMA}")
-    return from_json(RunManifest, data)
-
-
-def list_runs(runs_dir: Path) -> list[RunRow]:
-    """Return every run folder, newest first; unreadable ones are listed with their problem."""
-    if not runs_dir.is_dir():
-        return []
-    with os.scandir(runs_dir) as entries:
-        folders = [Path(entry.path) for entry in entries if entry.is_dir()]
-    rows = [_read_row(folder) for folder in folders]
-    return sorted(rows, key=lambda row: (row.started_at, row.run_id), reverse=True)
-
-
-def _read_row(directory: Path) -> RunRow:
-    try:
-        manifest = read_manifest(directory)
-    except ValueError as error:
-        return RunRow(directory.name, str(directory), problem=str(error).splitlines()[0])
-    row = RunRow(manifest.run_id, str(directory), manifest.command, manifest.started_at, manifest.slug, manifest.url)
-    for event in read_events(directory):
-        if event.kind == "run.finished":
-            return RunRow(
-                row.run_id,
-                row.directory,
-                row.command,
-                row.started_at,
-                row.slug,
-                row.url,
-                outcome=event.payload["outcome"],
-                summary=event.payload["summary"],
-            )
-    return row

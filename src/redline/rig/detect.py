@@ -19,20 +19,26 @@ _SMI_TIMEOUT_S: Final = 10
 def detect_rig() -> Rig:
     """Return the rig of this process. GPUs are those that `nvidia-smi` lists."""
     memory = psutil.virtual_memory()
-    limit, used = _cgroup_memory()
+    limit, _ = _cgroup_memory()
     gpus, driver = _nvidia_gpus()
     total = min(memory.total, limit) if limit else memory.total
-    available = min(memory.available, limit - used) if limit else memory.available
     return Rig(
         cpu_model=_cpu_model(),
         cpus=usable_cpus(),
         memory_total_bytes=total,
-        memory_available_bytes=max(0, available),
+        memory_available_bytes=available_memory_bytes(),
         kernel=platform.release(),
         wsl="microsoft" in platform.release().lower(),
         gpus=gpus,
         driver_version=driver,
     )
+
+
+def available_memory_bytes() -> int:
+    """Return the memory that this process' programs can still take: the machine's, or its control group's if less."""
+    available = int(psutil.virtual_memory().available)
+    limit, used = _cgroup_memory()
+    return max(0, min(available, limit - used) if limit else available)
 
 
 def usable_cpus() -> int:

@@ -4,8 +4,6 @@ import contextlib
 import socket
 from dataclasses import dataclass
 
-import psutil
-
 
 @dataclass(frozen=True, slots=True)
 class PortHolder:
@@ -26,6 +24,8 @@ def find_port_holder(host: str, port: int) -> PortHolder | None:
     """Return who listens where a server would, or None when the port can be bound."""
     if can_bind(host, port):
         return None
+    import psutil
+
     with contextlib.suppress(psutil.Error, OSError):
         for connection in psutil.net_connections(kind="tcp"):
             if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port:
@@ -46,6 +46,8 @@ def can_bind(host: str, port: int) -> bool:
 
 
 def _name(pid: int | None) -> str | None:
+    import psutil
+
     try:
         return psutil.Process(pid).name() if pid else None
     except psutil.Error:

@@ -38,10 +38,8 @@ def fitting(build: Build, target_tokens: int, tolerance: float = 0.01) -> Genera
     """
     lowest = math.ceil(target_tokens * (1 - tolerance))
     aim = (lowest + target_tokens) / 2
-    low, high = (
-        (0, 0),
-        (0, 0),
-    )  # words and tokens: the most that are too few, the fewest that are too many (0: none yet)
+    # Words and tokens of the longest text that is too short, and of the shortest that is too long (0: none yet).
+    low, high = (0, 0), (0, 0)
     words, tokens = max(1, round(target_tokens / _FIRST_TOKENS_A_WORD)), 0
     for counts in range(1, _MOST_COUNTS + 1):
         text = build(words)

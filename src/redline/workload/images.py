@@ -88,7 +88,8 @@ def fact_image(number: int = 47, size: int = SIZE) -> FactImage:
         pixels = (_colour_at((column + 0.5) / size, y, things) for column in range(size))
         rows.append(b"".join(bytes(pixel) for pixel in pixels))
     shapes = (("red", "circle"), ("blue", "square"), ("green", "triangle"))
-    return FactImage(encode_png(rows, size), size, size, shapes, number)
+    words = ", ".join(f"a {colour} {shape}" for colour, shape in shapes) + f" and the number {number}"
+    return FactImage(encode_png(rows, size, words), size, size, shapes, number)
 
 
 def facts_seen(image: FactImage, answer: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -118,15 +119,20 @@ def facts_seen(image: FactImage, answer: str) -> tuple[tuple[str, ...], tuple[st
     return tuple(seen), tuple(missing)
 
 
-def encode_png(rows: Sequence[bytes], width: int) -> bytes:
-    """Return rows of red, green and blue bytes as a PNG of 8 bits a channel (W3C PNG, third edition)."""
+def encode_png(rows: Sequence[bytes], width: int, description: str = "") -> bytes:
+    """Return rows of red, green and blue bytes as a PNG of 8 bits a channel (W3C PNG, third edition).
+
+    A description goes into a text chunk (11.3.3.2), which no model sees: the fake engine, which sees no pixels, reads
+    it, and so tells a server that hands pictures on from one that drops them.
+    """
 
     def block(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     header = struct.pack(">IIBBBBB", width, len(rows), 8, 2, 0, 0, 0)
     data = zlib.compress(b"".join(b"\x00" + row for row in rows), 9)
-    return b"\x89PNG\r\n\x1a\n" + block(b"IHDR", header) + block(b"IDAT", data) + block(b"IEND", b"")
+    text = block(b"tEXt", b"Description\x00" + description.encode("latin-1")) if description else b""
+    return b"\x89PNG\r\n\x1a\n" + block(b"IHDR", header) + text + block(b"IDAT", data) + block(b"IEND", b"")
 
 
 def _colour_at(x: float, y: float, things: Sequence[tuple[Colour, Inside]]) -> Colour:

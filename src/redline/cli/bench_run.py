@@ -1,0 +1,193 @@
+"""What `bench` does in its three forms: a quick look, boots of one server, two tiers against each other."""
+
+from dataclasses import replace
+from typing import Any
+
+from redline.bench.prefill import PrefillSummary
+from redline.bench.quick import BenchSample, ClassSummary, QuickRegime
+from redline.bench.regime import CANONICAL, HONEST_GREEDY, HONEST_SAMPLED, Regime
+from redline.catalog.types import Catalog
+from redline.cli.bench import exit_of, write_json
+from redline.cli.proof_view import ProofView
+from redline.cli.screen import Screen
+from redline.cli.up_view import UpView
+from redline.errors import ExitCode, UsageError
+from redline.ops.ab import AbPlan, ClassVerdict, bench_ab, require_comparable, settled
+from redline.ops.bench import BenchJob, bench_quick, bench_regime, over_boots, used_prompts
+from redline.ops.events import Began, Measured, PrefillDone, PrefillMeasured, SampleDone
+from redline.ops.prove import Subject, find_subject, recorded, served_by
+from redline.ops.reboot import reboot
+from redline.ops.servers import pick_server, target_of
+from redline.record.run import create_run
+from redline.rig.detect import detect_rig
+from redline.settings import Settings
+
+Where = tuple[str | None, str | None, str | None]
+
+
+def run_quick(catalog: Catalog, settings: Settings, where: Where, regime: QuickRegime, *, as_json: bool) -> int:
+    """Take a quick look at a server."""
+    subject = find_subject(catalog, settings, *where)
+    summaries: tuple[Any, ...] = ()
+    with (
+        Screen(quiet=as_json) as screen,
+        recorded(settings, subject, "bench", {"prompts": regime.seed}) as run,
+    ):
+        screen.text(
+            f"quick benchmark of {subject.target.slug or subject.target.url}: {regime.per_class} prompts a class, "
+            f"{regime.max_tokens} tokens, temperature {regime.temperature:g}, one at a time"
+        )
+        view = UpView(screen)
+        for event in bench_quick(subject.target, run, regime):
+            view.show(event)
+            if isinstance(event, Measured):
+                summaries = event.summaries
+        failed = bool(summaries) and all(row.decode_tok_s is None for row in summaries)
+        code = ExitCode.CHECK_FAILED if failed else ExitCode.DONE
+        run.finish("complete", int(code), "quick benchmark")
+        screen.line("run", run.run_id)
+    if as_json:
+        write_json(summaries=summaries, run_id=run.run_id, exit_code=int(code))
+    return code
+
+
+def chosen_regime(options: dict[str, Any]) -> Regime:
+    """Return the regime that the options name, narrowed to the classes that they name."""
+    regime = CANONICAL if options["canonical"] else HONEST_SAMPLED if options["sampled"] else HONEST_GREEDY
+    kinds = options["kinds"] or regime.classes
+    missing = [kind.value for kind in kinds if kind not in regime.classes]
+    if missing:
+        raise UsageError(f"{regime.name} has no class {', '.join(missing)}.")
+    if options["width"] is not None:
+        if regime.width is None:
+            raise UsageError(f"{regime.name} measures a fixed number of times; --width does not go with it.")
+        regime = replace(regime, width=options["width"])
+    return replace(regime, classes=kinds)
+
+
+def run_boots(catalog: Catalog, settings: Settings, where: Where, options: dict[str, Any], *, as_json: bool) -> int:
+    """Measure a server by a regime, over as many boots as asked; the first is the running one."""
+    regime = chosen_regime(options)
+    subject = find_subject(catalog, settings, *where)
+    boots = options["boots"] or 1
+    if boots > 1 and subject.target.server_id is None:
+        raise UsageError("--boots restarts the server, and this one was not started by redline.")
+    samples: list[BenchSample] = []
+    summaries: tuple[ClassSummary, ...] = ()
+    long: tuple[PrefillSummary, ...] = ()
+    with Screen(quiet=as_json) as screen, recorded(settings, subject, "bench", {"prompts": regime.seed or 0}) as run:
+        screen.text(f"{regime.name} on {subject.target.slug or subject.target.url}, {boots} boot{'s' * (boots > 1)}")
+        view, proof = UpView(screen), ProofView(screen)
+        job = _job(settings, subject, options)
+        for number in range(boots):
+            if number:
+                job = _next_boot(settings, job, view)
+            for event in bench_regime(job, run, regime):
+                if isinstance(event, SampleDone):
+                    samples.append(event.sample)
+                elif isinstance(event, Measured):
+                    summaries = event.summaries
+                if isinstance(event, PrefillMeasured):
+                    long = event.summaries
+                if isinstance(event, PrefillDone | PrefillMeasured):
+                    proof.show(event)
+                else:
+                    view.show(event)  # type: ignore[arg-type]  # of the proof events only prefill comes from here
+        together = over_boots(samples, regime) if boots > 1 else ()
+        for row in together:
+            run.append(row)
+            mean, between = row.decode_tok_s.mean, row.decode_tok_s.between_cv
+            spread = f" (+-{mean.half_width:.1f})" if mean.half_width is not None else ""
+            beyond = f", between boots {between:.1%}" if between is not None else ""
+            screen.line("boots", f"{row.prompt_class.value:<10} {mean.mean:.1f} tok/s{spread} over {mean.n}{beyond}")
+        code = exit_of(summaries)
+        run.finish("complete", int(code), regime.name)
+        screen.line("run", run.run_id)
+    if as_json:
+        write_json(
+            regime=regime.name,
+            summaries=summaries,
+            prefill=long,
+            boots=together,
+            run_id=run.run_id,
+            exit_code=int(code),
+        )
+    return code
+
+
+def _next_boot(settings: Settings, job: BenchJob, view: UpView) -> BenchJob:
+    """Start the measured server anew, show how, and return the job of its new life."""
+    steps = reboot(settings, *pick_server(settings, job.target.server_id))
+    while True:
+        try:
+            view.show(next(steps))
+        except StopIteration as done:
+            _, record = done.value
+            return replace(job, target=target_of(record, settings), boot_id=record.server_id, used=frozenset())
+
+
+def _job(settings: Settings, subject: Subject, options: dict[str, Any]) -> BenchJob:
+    server_id = subject.target.server_id
+    lookup = "lookup" in str(((subject.conditions.get("resolved") or {}).get("drafter") or {}).get("value"))
+    return BenchJob(
+        target=subject.target,
+        boot_id=server_id or "unmanaged",
+        context_tokens=served_by(subject).context_tokens,
+        used=used_prompts(settings.runs_dir, server_id) if lookup else frozenset(),
+        thinking_switch=subject.facts.model is None or subject.facts.model.capabilities.thinking.offered,
+        prefill=options["prefill"],
+        timeout_s=options["timeout_s"],
+        conditions=subject.conditions,
+    )
+
+
+def run_ab(catalog: Catalog, settings: Settings, options: dict[str, Any], *, as_json: bool) -> int:
+    """Measure two tiers against each other, boots in the order A B B A."""
+    regime = chosen_regime(options)
+    plan = AbPlan(
+        a=options["ab"][0],
+        b=options["ab"][1],
+        boots=options["boots"] or 3,
+        margin=options["margin"],
+        allowed=frozenset(options["allowed"]),
+        overrides=options["overrides"],
+        timeout_s=options["timeout_s"],
+    )
+    found = require_comparable(catalog, settings, plan)
+    verdicts: list[ClassVerdict] = []
+    rig = detect_rig()
+    run = create_run(
+        settings.runs_dir,
+        "bench --ab",
+        url=None,
+        slug=f"{plan.a} against {plan.b}",
+        driver_version=rig.driver_version,
+        rig=rig.fingerprint,
+        seeds={"prompts": regime.seed or 0},
+        overrides=plan.overrides,
+    )
+    with Screen(quiet=as_json) as screen, run:
+        screen.text(f"{regime.name}: A {plan.a} against B {plan.b}, {plan.boots} boots an arm")
+        screen.line("differ", "; ".join(str(item) for item in found) or "in nothing")
+        view = UpView(screen)
+        for event in bench_ab(catalog, settings, run, regime, plan):
+            if isinstance(event, ClassVerdict):
+                verdicts.append(event)
+                screen.line(event.prompt_class.value[:8], verdict_words(event))
+            else:
+                if isinstance(event, Began):  # a boot's stages are shown by themselves
+                    view = UpView(screen)
+                view.show(event)  # type: ignore[arg-type]  # prefill is off here, and no other proof event comes
+        code = ExitCode.DONE if settled(verdicts) else ExitCode.INCONCLUSIVE
+        run.finish("complete", int(code), "; ".join(f"{v.prompt_class.value} {v.comparison.verdict}" for v in verdicts))
+        screen.line("run", run.run_id)
+    if as_json:
+        write_json(regime=regime.name, verdicts=verdicts, run_id=run.run_id, exit_code=int(code))
+    return code
+
+
+def verdict_words(row: ClassVerdict) -> str:
+    """Return a verdict in one line: 'B is faster: 1.12 of A (1.08 to 1.16); reason'."""
+    found = row.comparison
+    interval = f" ({found.low:.3f} to {found.high:.3f})" if found.low is not None and found.high is not None else ""
+    return f"B is {found.verdict.value}: {found.ratio:.3f} of A{interval}; {found.reason}"

@@ -1,0 +1,42 @@
+"""Runs the ramp against a server and records every turn."""
+
+import asyncio
+from collections.abc import Iterator
+
+from redline.catalog.types import Model
+from redline.checks.ramp import RampPlan, RampTurn, judge_ramp, run_ramp
+from redline.checks.talk import Voice
+from redline.ops.events import ProofEvent, RampDone, RampTurnDone
+from redline.ops.stream import drain
+from redline.probe.client import Client
+from redline.probe.memory import ServerMemory
+from redline.probe.target import Target
+from redline.record.run import Run
+
+TURNS_A_RAMP = 12
+
+
+def ramp(
+    target: Target, model: Model | None, run: Run, plan: RampPlan, *, pid: int | None = None
+) -> Iterator[ProofEvent]:
+    """Yield each turn, then the verdict. Ctrl-C records the verdict of what there is."""
+    turns: list[RampTurn] = []
+    run.append(plan)
+    voice = Voice(model=model, seed=plan.seed, timeout_s=plan.timeout_s)
+    memory = ServerMemory(target.url, pid)
+    try:
+        with asyncio.Runner() as runner:
+            client = Client(target)
+            try:
+                for turn in drain(runner, run_ramp(client, plan, voice, memory)):
+                    run.append(turn)
+                    turns.append(turn)
+                    yield RampTurnDone(turn=turn, number=len(turns), total=plan.sessions * TURNS_A_RAMP)
+            finally:
+                runner.run(client.__aexit__(None, None, None))
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        run.append(judge_ramp(turns))
+        raise
+    summary = judge_ramp(turns)
+    run.append(summary)
+    yield RampDone(summary=summary)
