@@ -2,6 +2,8 @@
 
 import importlib.util
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,12 +51,17 @@ def test_a_router_for_everyone_is_refused(catalog: Catalog, tmp_path: Path, free
     assert "router-open" in refused
 
 
+HOLD = "import socket, sys; s = socket.create_server(('127.0.0.1', int(sys.argv[1]))); print('held', flush=True); input()"
+
+
 def test_a_held_port_is_refused(catalog: Catalog, tmp_path: Path, free_port: Callable[[], int]) -> None:
     port = free_port()
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", port))
-        taken.listen()
+    argv = [sys.executable, "-c", HOLD, str(port)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
         findings = prepare_group(catalog, settings_of(tmp_path, PORT=str(port)), UpRequest(), 2).findings
+        other.communicate("\n", timeout=30)
     assert "port-taken" in {finding.rule_id for finding in findings if finding.severity is Severity.REFUSE}
 
 
