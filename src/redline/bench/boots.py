@@ -42,9 +42,11 @@ def boots_of(records: Iterable[RunRecord]) -> tuple[MeasuredBoot, ...]:
     """Return the boots behind runs with their samples, in order of first appearance; those without are absent."""
     by_boot: dict[str, list[BenchSample]] = {}
     for record in records:
-        samples = record.payloads(BenchSample)
-        if samples:
-            by_boot.setdefault(boot_id_of(record), []).extend(samples)
+        own = boot_id_of(record)
+        for sample in record.payloads(BenchSample):
+            # A run over several boots names the boot with each sample; "unmanaged" is no name.
+            named = sample.boot_id if sample.boot_id not in (None, "unmanaged") else None
+            by_boot.setdefault(named or own, []).append(sample)
     return tuple(MeasuredBoot(boot_id, tuple(samples)) for boot_id, samples in by_boot.items())
 
 

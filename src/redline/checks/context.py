@@ -34,12 +34,13 @@ _SUSPECT_SHARE: Final = 0.4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rung:
-    """One filled prompt. `cached` is None where neither usage nor the counters tell."""
+    """One filled prompt. `cached` is None where nothing tells; `places` are those of `recalls`."""
 
     target: int
     depth: int
     error: str | None
     recalls: tuple[Recall, ...]
+    places: tuple[float, ...]
     cached: int | None
     prefill_tok_s: float | None
     least_free: int | None
@@ -93,16 +94,17 @@ async def climb(context: CheckContext, seed: str, target: int, positions: tuple[
     delta = counters_delta(before, after) if before and after else None
     counted = None if delta is None or delta.cached_prompt_tokens is None else round(delta.cached_prompt_tokens)
     cached = counted if first.usage.cached_tokens is None else first.usage.cached_tokens
-    recalls = tuple(
-        score_recall(needle, haystack.needles, answer.content, finish_reason=answer.finish_reason)
-        for needle, answer in zip(haystack.needles, answers, strict=False)
+    told = [
+        (place, score_recall(needle, haystack.needles, answer.content, finish_reason=answer.finish_reason))
+        for place, needle, answer in zip(positions, haystack.needles, answers, strict=False)
         if answer.error is None
-    )
+    ]
     return Rung(
         target=target,
         depth=first.usage.prompt_tokens or target,
         error=next((words for answer in answers if answer.error and (words := trouble(answer))), None),
-        recalls=recalls,
+        recalls=tuple(recall for _, recall in told),
+        places=tuple(place for place, _ in told),
         cached=cached,
         prefill_tok_s=prefill_tok_s(first) if cached is not None and cached <= _MOST_CACHED else None,
         least_free=memory.least,
@@ -124,6 +126,10 @@ def _rung_metrics(rung: Rung) -> dict[str, float]:
         f"prefill_tok_s_at_{rung.depth}": rung.prefill_tok_s,
         f"cached_tokens_at_{rung.depth}": None if rung.cached is None else float(rung.cached),
         f"least_free_bytes_at_{rung.depth}": None if rung.least_free is None else float(rung.least_free),
+        **{
+            f"needle_at_{rung.depth}_{round(100 * place)}": float(recall is Recall.RECALLED)
+            for place, recall in zip(rung.places, rung.recalls, strict=True)
+        },
     }
     return {name: value for name, value in found.items() if value is not None}
 

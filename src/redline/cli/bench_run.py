@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from redline.bench.arms import ClassVerdict
 from redline.bench.prefill import PrefillSummary
 from redline.bench.quick import BenchSample, ClassSummary, QuickRegime
 from redline.bench.regime import CANONICAL, HONEST_GREEDY, HONEST_SAMPLED, Regime
@@ -12,7 +13,7 @@ from redline.cli.proof_view import ProofView
 from redline.cli.screen import Screen
 from redline.cli.up_view import UpView
 from redline.errors import ExitCode, UsageError
-from redline.ops.ab import AbPlan, ClassVerdict, bench_ab, require_comparable, settled
+from redline.ops.ab import AbPlan, bench_ab, require_comparable, settled
 from redline.ops.bench import BenchJob, bench_quick, bench_regime, over_boots, used_prompts
 from redline.ops.events import Began, Measured, PrefillDone, PrefillMeasured, SampleDone
 from redline.ops.prove import Subject, find_subject, recorded, served_by

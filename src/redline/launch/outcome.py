@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from redline.launch.state import FINAL_STATES, ServerState
+from redline.launch.state import FINAL_STATES, ServerRecord, ServerState, event_seconds
 from redline.record.event import payload
 
 _ENDS_A_BOOT: Final = frozenset({ServerState.READY, ServerState.DRAINING, *FINAL_STATES})
@@ -56,13 +56,13 @@ class ServerMemory:
     gpu_bytes: tuple[int, ...] = ()
 
 
-def stage_times(history: Sequence[Mapping[str, Any]], created_at: float) -> tuple[StageTime, ...]:
-    """Return the stages of a boot from its history (Unix times), up to the moment it was ready or over."""
+def stage_times(record: ServerRecord, history: Sequence[Mapping[str, Any]]) -> tuple[StageTime, ...]:
+    """Return the stages of a boot from its history, up to the moment it was ready or over."""
     marks: list[tuple[str, float]] = []
     for event in history:
-        state, seconds = str(event["state"]), float(event["time"]) - created_at
+        state, seconds = str(event["state"]), event_seconds(record, event)
         if not marks or marks[-1][0] != state:
-            marks.append((state, max(0.0, seconds)))
+            marks.append((state, seconds))
         if state in _ENDS_A_BOOT:
             break
     return tuple(

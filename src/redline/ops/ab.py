@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from redline.bench.arms import ArmBoot, ClassVerdict
 from redline.bench.confound import Difference, confounding, differences
 from redline.bench.quick import BenchSample
 from redline.bench.regime import Regime
@@ -20,34 +21,10 @@ from redline.ops.events import Event, Measured, ProofEvent, RunSaved, SampleDone
 from redline.ops.prepare import UpRequest
 from redline.ops.servers import pick_server, target_of
 from redline.ops.up import up
-from redline.record.event import payload
 from redline.record.run import Run
 from redline.settings import Settings
-from redline.stats.compare import Comparison, Verdict, compare_arms
+from redline.stats.compare import Verdict, compare_arms
 from redline.workload.prompts import PromptClass
-
-
-@payload("bench.ab.arm")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArmBoot:
-    """The samples that follow were taken in this boot of this arm."""
-
-    arm: str
-    slug: str
-    boot_id: str
-
-
-@payload("bench.ab.verdict")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassVerdict:
-    """What is established about arm B against arm A in one class, by decode rate."""
-
-    regime: str
-    prompt_class: PromptClass
-    a: str
-    b: str
-    comparison: Comparison
-    differences: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ def failure_of(folder: Path, record: ServerRecord) -> ServerFailed:
         evidence=found.evidence if known else None,
         remedies=found.remedies if known else (),
         log_tail=tuple(plain_text(line, 400).rstrip() for line in shown[-_RECORDED_LOG_LINES:]),
-        stages=stage_times(read_history(folder), record.created_at),
+        stages=stage_times(record, read_history(folder)),
     )
 
 

@@ -9,7 +9,7 @@ from redline.catalog.fields import ResolvedTier
 from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog
 from redline.engine.home import at_home
-from redline.engine.launch_plan import LaunchPlan
+from redline.engine.launch_plan import LaunchPlan, Readiness
 from redline.engine.protocol import Form
 from redline.engine.registry import get_engine
 from redline.errors import UsageError
@@ -25,7 +25,7 @@ from redline.plan.types import FitPlan, Verdict
 from redline.rig.detect import detect_rig, find_nvcc
 from redline.rig.ports import find_port_holder
 from redline.rig.types import Rig
-from redline.settings import Settings
+from redline.settings import Settings, parse_int
 
 DEFAULT_SLUG: Final = "llamacpp/smollm2-135m-cpu-fast"
 
@@ -77,7 +77,7 @@ def prepare(catalog: Catalog, settings: Settings, request: UpRequest) -> Prepare
         if not request.beside or orphan.record.port == tier.port.value
     )
     plan = get_engine(tier.key.engine).launch_plan(catalog, tier, rig, settings.models_dir, request.via)
-    plan = replace(plan, gpus=_gpus(catalog, tier, rig))
+    plan = replace(plan, gpus=_gpus(catalog, tier, rig), readiness=_readiness(plan.readiness, settings))
 
     def fits(ended: tuple[Holding, ...]) -> bool:
         return plan_tier(catalog, tier, freed(rig, ended)).verdict is not Verdict.NO
@@ -103,6 +103,15 @@ def prepare(catalog: Catalog, settings: Settings, request: UpRequest) -> Prepare
     if labels["experiment"]:
         plan = replace(plan, labels={**plan.labels, **labels})
     return Prepared(tier, rig, plan, fit, findings, held, conflicts, orphans)
+
+
+def _readiness(usual: Readiness, settings: Settings) -> Readiness:
+    """Return the engine's own limits, or those of the user."""
+    limit = settings.layers.get("READY_TIMEOUT")
+    if limit is None:
+        return usual
+    seconds = parse_int(limit, "READY_TIMEOUT", minimum=1, maximum=86_400).value
+    return replace(usual, timeout_s=seconds, silence_s=max(usual.silence_s, seconds))
 
 
 def _gpus(catalog: Catalog, tier: ResolvedTier, rig: Rig) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+import redline.ops.payloads  # noqa: F401 -- so that every kind of record is known
 from redline import __version__
 from redline.errors import MissingError
 from redline.launch.outcome import stage_times
@@ -22,6 +23,7 @@ from redline.record.redact import NoRedactor, Redactor
 from redline.record.run import now_utc
 from redline.report.build import build_report, build_rig_report, rig_facts
 from redline.report.extract import failed_boot
+from redline.report.grouping import of_slug
 from redline.report.model import BootFact, Fact, ReportModel
 from redline.report.words import rig_words
 from redline.rig.detect import detect_rig
@@ -62,22 +64,28 @@ def load_runs(settings: Settings, names: Sequence[str], redactor: Redactor | Non
         UsageError: no such run.
         MissingError: none of them can be read.
     """
+    records: dict[tuple[str, str | None], RunRecord] = {}
+    problems = []
     with RunIndex(settings.runs_dir) as index:
-        rows = {row.folder: row for name in names for row in _rows(index, name)}
-    records, problems = [], []
-    for row in rows.values():
+        chosen = [(name, row) for name in names for row in _rows(index, name)]
+    for name, row in chosen:
         try:
-            records.append(load_run(settings.runs_dir / row.folder, redactor))
+            record = load_run(settings.runs_dir / row.folder, redactor)
         except ValueError as error:
             problems.append(f"run {row.run_id}: {error}")
+            continue
+        # A run that measured two tiers in turns counts for a slug with its own part only.
+        parts = of_slug([record], name) if "/" in name and row.slug != name else [record]
+        records |= {(row.folder, part.manifest.slug): part for part in parts}
     if not records:
         raise MissingError("No run could be read.", details=tuple(problems), next_step="`redline runs` lists them.")
-    return _Chosen(tuple(records), tuple(problems))
+    return _Chosen(tuple(records.values()), tuple(problems))
 
 
 def _rows(index: RunIndex, name: str) -> Sequence[RunRow]:
     if "/" in name:
-        rows = [row for row in index.rows(RunFilter(slug=name)) if row.slug == name and row.problem is None]
+        found = index.rows(RunFilter(slug=name))
+        rows = [row for row in found if row.problem is None and name in (row.slug or "").split(" against ")]
         if rows:
             return rows[:_MAX_RUNS_OF_A_TIER]
     return [index.find(name)]
@@ -127,6 +135,6 @@ def _boot(folder: Path, record: ServerRecord, redactor: Redactor, *, running: bo
         when=when,
         state="running" if running else "ended",
         ready_s=None if record.ready_at is None else record.ready_at - record.created_at,
-        stages=stage_times(read_history(folder), record.created_at),
+        stages=stage_times(record, read_history(folder)),
         reason=redactor.text(record.reason) if record.reason else None,
     )

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _START_HINT: Final = "Start one with `redline up`, or give --url."
 _TICK_S: Final = 0.5
+_KILLED: Final = (-9, 137)  # as a signal, and as a container's or a shell's exit status
 OUTLIVED: Final = "outlived"
 BUSY: Final = "Another redline command is starting or stopping a server"
 
@@ -257,8 +258,13 @@ def explain_failure(folder: Path, record: ServerRecord) -> RedlineError:
             next_step=" Or: ".join(found.remedies),
             details=(found.evidence or "",),
         )
+    words = ""
+    if record.exit_code in _KILLED:
+        words = " Something killed it; the kernel does when memory runs out, and says so in dmesg."
+    elif found.verdict is DiagnosisVerdict.UNKNOWN:
+        words = " The cause is not one that redline knows."
     return EngineStartError(
-        f"{record.slug} did not start: {why}. The cause is not one that redline knows.",
+        f"{record.slug} did not start: {why}.{words}",
         next_step=f"Its whole log: {folder / LOG_FILE}.",
         details=found.tail[-5:] or tuple(tail(folder / SUPERVISOR_LOG, 5)),
     )

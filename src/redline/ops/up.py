@@ -175,7 +175,7 @@ def _prove(
     prepared: Prepared,
 ) -> Iterator[Event]:
     ready_s = record.ready_s or 0.0
-    stages = stage_times(read_history(folder), record.created_at)
+    stages = stage_times(record, read_history(folder))
     held = resident_bytes(record)
     run.append(ServerStarted(server_id=record.server_id, ready_s=ready_s, memory_bytes=held, stages=stages))
     yield Started(server=record, seconds=ready_s)

@@ -39,13 +39,12 @@ _IRRELEVANT_FLAGS: Final = frozenset({"--port", "--host", "--alias", "--model", 
 
 
 def differences(a: RunManifest, b: RunManifest) -> tuple[Difference, ...]:
-    """Return what differs, the gravest first. Ids, times, ports and addresses never count."""
+    """Return what differs, the gravest first. Ids, times, ports and addresses never count, nor what one side lacks."""
     found = [
         *_compare(Respect.MEANING, {"definitions": a.definitions_version}, {"definitions": b.definitions_version}),
         *_compare(Respect.WORKLOAD, _prefixed("seed", a.seeds), _prefixed("seed", b.seeds)),
-        *_compare(Respect.RIG, _rig(a), _rig(b)),
-        # Another engine is part of another tier, by its very name; another version of one engine is not.
-        *_compare(Respect.ENGINE if a.engine == b.engine else Respect.TIER, _engine(a), _engine(b)),
+        *(_compare(Respect.RIG, _rig(a), _rig(b)) if a.rig and b.rig else ()),
+        *(_engines(a, b) if a.engine and b.engine else ()),
         *_compare(Respect.TIER, *_tiers(a, b)),
         *_compare(Respect.REDLINE, {"redline": a.redline_version}, {"redline": b.redline_version}),
     ]
@@ -76,8 +75,10 @@ def _rig(manifest: RunManifest) -> dict[str, Any]:
     return {name: value for name, value in manifest.rig.items() if name != "digest"}
 
 
-def _engine(manifest: RunManifest) -> dict[str, Any]:
-    return {"engine": manifest.engine, "engine version": manifest.engine_version}
+def _engines(a: RunManifest, b: RunManifest) -> list[Difference]:
+    """Another engine is part of another tier, by its very name; another version of one engine is not."""
+    sides = [{"engine": side.engine, "engine version": side.engine_version} for side in (a, b)]
+    return _compare(Respect.ENGINE if a.engine == b.engine else Respect.TIER, sides[0], sides[1])
 
 
 def _tiers(a: RunManifest, b: RunManifest) -> tuple[dict[str, Any], dict[str, Any]]:

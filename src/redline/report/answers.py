@@ -162,6 +162,7 @@ def _proof(subject: Subject, *, brief: bool) -> str:
     if first:
         low, high = seconds(min(first)), seconds(max(first))
         sentences.append(f"First token after {low if low == high else f'{low} to {high}'}.")
+    sentences += [f"Soaked: {statement}." for statement in subject.endurance]
     if subject.drafting is not None:
         sentences.append(f"A drafted step yields {subject.drafting.mean_length:.1f} tokens.")
     return " ".join(sentences)
@@ -226,8 +227,8 @@ def _missing(subject: Subject) -> list[str]:
     areas = (
         ("function", bool(subject.checks)),
         ("speed", bool(subject.speeds)),
-        ("long context", bool(subject.needles or subject.context)),
-        ("endurance", "soak" in groups),
+        ("long context", bool(subject.needles or subject.context) or "ctx" in groups),
+        ("endurance", bool(subject.endurance) or "soak" in groups),
         ("quality of answers", "quality" in groups),
     )
     return [name for name, there in areas if not there]

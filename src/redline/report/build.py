@@ -8,8 +8,9 @@ from redline import __version__
 from redline.record.differences import Respect, differences
 from redline.record.manifest import RunManifest
 from redline.record.reading import RunRecord
-from redline.report import extract
+from redline.report import behaviour, extract
 from redline.report.answers import answer, title_of
+from redline.report.grouping import group_by_subject
 from redline.report.model import BootFact, Fact, ReportModel, Subject
 from redline.report.words import cpu_name, gpu_words, rig_words, short_tokens
 
@@ -44,10 +45,7 @@ def build_report(
 ) -> ReportModel:
     """Return the report of some runs, in the order they started."""
     ordered = sorted(records, key=lambda record: (record.manifest.started_at, record.run_id))
-    groups: dict[tuple[str, ...], list[RunRecord]] = {}
-    for record in ordered:
-        groups.setdefault(_subject_key(record.manifest), []).append(record)
-    subjects = tuple(_subject(group) for group in groups.values())
+    subjects = tuple(_subject(group) for group in group_by_subject(ordered))
     rigs = list(dict.fromkeys(subject.rig for subject in subjects))
     return ReportModel(
         title=title_of(subjects),
@@ -57,6 +55,7 @@ def build_report(
         answers=answer(subjects, (), "; ".join(rigs), program),
         environment=_environment([record.manifest for record in ordered]),
         subjects=subjects,
+        verdicts=extract.arm_verdicts(ordered),
         problems=tuple(problems),
         definitions=DEFINITIONS,
     )
@@ -85,12 +84,6 @@ def build_rig_report(
     )
 
 
-def _subject_key(manifest: RunManifest) -> tuple[str, ...]:
-    """Runs of one key were about the same thing: tier or address, engine, rig."""
-    name = manifest.slug or manifest.url or "unknown"
-    return name, str(manifest.engine), str(manifest.engine_version), str(manifest.rig.get("digest"))
-
-
 def _subject(records: Sequence[RunRecord]) -> Subject:
     manifests = [record.manifest for record in records]
     fullest = max(manifests, key=lambda manifest: len(manifest.resolved))
@@ -112,10 +105,13 @@ def _subject(records: Sequence[RunRecord]) -> Subject:
         boots=extract.boot_facts(records),
         checks=extract.check_rows(records),
         speeds=extract.class_speeds(records),
-        drafting=extract.drafting(records),
-        context=extract.context_points(records),
-        needles=extract.needle_cells(records),
-        memory=extract.memory_points(records),
+        drafting=behaviour.drafting(records),
+        context=behaviour.context_points(records),
+        needles=behaviour.needle_cells(records),
+        prefill=extract.prefill_rows(records),
+        streams=extract.stream_levels(records),
+        memory=behaviour.memory_points(records),
+        endurance=extract.endurance(records),
         mixed=_mixed(manifests),
     )
 

@@ -1,36 +1,33 @@
 """From the payloads of runs to the parts of a report: one function a part, empty where there are no such records.
 
-A new kind of payload reaches the report by one more function here. Checks carry their numbers in `metrics`: one with
-`context_tokens` is a point on the curves against context, and with `position_percent` too a cell of the needle grid.
+What was run, how it booted, what was checked and how fast it was; `report.behaviour` has what it did over time and
+at depth. A new kind of payload reaches the report by one more function in either.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
+from redline.bench.arms import ClassVerdict
 from redline.bench.boots import METRICS, MeasuredBoot, boots_of, values_by_prompt
-from redline.bench.quick import BenchSample
+from redline.bench.concurrency import ConcurrencySummary
+from redline.bench.prefill import PrefillSummary
 from redline.checks.check import CheckResult, CheckStatus
-from redline.launch.outcome import ServerFailed, ServerMemory, ServerStarted
+from redline.checks.ramp import RampSummary
+from redline.checks.soak_verdict import SoakSummary
+from redline.launch.outcome import ServerFailed, ServerStarted
 from redline.record.reading import RunRecord
 from redline.report.model import (
-    AcceptancePoint,
+    ArmVerdict,
     BootFact,
     CheckRow,
     ClassSpeed,
-    ContextPoint,
-    Drafting,
-    MemoryPoint,
-    NeedleCell,
-    PositionRate,
+    PrefillRow,
     RunFact,
     SamplePoint,
+    StreamLevel,
 )
 from redline.report.words import parse_time
 from redline.stats.compare import MIN_BOOTS
 from redline.stats.interval import Estimate, estimate_mean
-
-# Prompts of nearly one length say nothing about the effect of length.
-_CONTEXT_RANGE: Final = 4
 
 
 def run_facts(records: Iterable[RunRecord]) -> tuple[RunFact, ...]:
@@ -98,9 +95,21 @@ def check_rows(records: Iterable[RunRecord]) -> tuple[CheckRow, ...]:
     """Return the last verdict of each check, in the order they were first asked."""
     asked: dict[str, list[tuple[str, CheckResult]]] = {}
     for record in records:
-        for result in record.payloads(CheckResult):
+        for result in _results(record):
             asked.setdefault(result.check_id, []).append((record.run_id, result))
     return tuple(_check_row(results) for results in asked.values())
+
+
+def _results(record: RunRecord) -> tuple[CheckResult, ...]:
+    """Return a run's verdicts, those that stand in a summary included."""
+    found = list(record.payloads(CheckResult))
+    for soak in record.payloads(SoakSummary):
+        found += soak.results
+    for ramp in record.payloads(RampSummary):
+        found += ramp.results
+    for streams in record.payloads(ConcurrencySummary):
+        found += streams.results
+    return tuple(found)
 
 
 def _check_row(results: Sequence[tuple[str, CheckResult]]) -> CheckRow:
@@ -172,101 +181,64 @@ def _estimate(
     return estimate_mean([value for values in measured for value in values])
 
 
-def drafting(records: Iterable[RunRecord]) -> Drafting | None:
-    """Return what drafting brought over all measured requests, or None where nothing was drafted or counted."""
-    boots = boots_of(records)
-    samples = [sample for boot in boots for sample in boot.samples if sample.drafts]
-    drafts = sum(sample.drafts or 0 for sample in samples)
-    if not drafts:
-        return None
-    accepted = sum(sample.accepted_tokens or 0 for sample in samples)
-    return Drafting(
-        mean_length=1 + accepted / drafts,
-        accepted=accepted,
-        drafted=sum(sample.draft_tokens or 0 for sample in samples),
-        by_position=_by_position(samples),
-        over_time=tuple(point for number, boot in enumerate(boots) for point in _over_time(number, boot)),
+def prefill_rows(records: Iterable[RunRecord]) -> tuple[PrefillRow, ...]:
+    """Return how fast long prompts were read, by the last run that measured a length, shortest first."""
+    last = {
+        (summary.regime, summary.target_tokens): summary
+        for record in records
+        for summary in record.payloads(PrefillSummary)
+    }
+    return tuple(
+        PrefillRow(
+            regime=summary.regime,
+            target_tokens=summary.target_tokens,
+            prefill_tok_s=summary.prefill_tok_s,
+            ttft_s=summary.ttft_s,
+            failed=summary.failed,
+        )
+        for _, summary in sorted(last.items(), key=lambda item: item[0])
     )
 
 
-def _by_position(samples: Sequence[BenchSample]) -> tuple[PositionRate, ...]:
-    counted = [sample for sample in samples if sample.accepted_by_position]
-    drafts = sum(sample.drafts or 0 for sample in counted)
-    width = max((len(sample.accepted_by_position or ()) for sample in counted), default=0)
-    totals = [sum(sum((sample.accepted_by_position or ())[at : at + 1]) for sample in counted) for at in range(width)]
-    return tuple(PositionRate(position=at + 1, accepted=total, drafts=drafts) for at, total in enumerate(totals))
-
-
-def _over_time(number: int, boot: MeasuredBoot) -> Iterable[AcceptancePoint]:
-    generated = 0
-    for sample in boot.samples:
-        if sample.drafts:
-            yield AcceptancePoint(
-                boot=number,
-                prompt_class=str(sample.prompt_class),
-                tokens_before=generated,
-                mean_length=1 + (sample.accepted_tokens or 0) / sample.drafts,
-            )
-        generated += sample.completion_tokens or 0
-
-
-def context_points(records: Iterable[RunRecord]) -> tuple[ContextPoint, ...]:
-    """Return first token and decode rate by size of the prompt, smallest first.
-
-    Checks that climb a ladder of sizes are made for this; the requests of a benchmark stand in where there are none.
-    """
-    records = list(records)
-    points = [
-        ContextPoint(
-            context_tokens=round(result.metrics["context_tokens"]),
-            ttft_s=result.metrics.get("ttft_s"),
-            decode_tok_s=result.metrics.get("decode_tok_s"),
-        )
-        for record in records
-        for result in record.payloads(CheckResult)
-        if result.metrics.get("context_tokens", 0) > 0 and {"ttft_s", "decode_tok_s"} & result.metrics.keys()
-    ] or [
-        ContextPoint(context_tokens=sample.prompt_tokens, ttft_s=sample.ttft_s, decode_tok_s=sample.decode_tok_s)
-        for record in records
-        for sample in record.payloads(BenchSample)
-        if sample.prompt_tokens and sample.error is None
-    ]
-    sizes = [point.context_tokens for point in points]
-    if not sizes or max(sizes) < _CONTEXT_RANGE * min(sizes):
-        return ()
-    return tuple(sorted(points, key=lambda point: point.context_tokens))
-
-
-def needle_cells(records: Iterable[RunRecord]) -> tuple[NeedleCell, ...]:
-    """Return where in prompts of which size a fact was found again; a cell asked twice shows the worse verdict."""
-    worst: dict[tuple[int, float], CheckStatus] = {}
-    for record in records:
-        for result in record.payloads(CheckResult):
-            size, place = result.metrics.get("context_tokens"), result.metrics.get("position_percent")
-            if not size or place is None or result.status is CheckStatus.SKIP:
-                continue
-            key = (round(size), place)
-            if worst.get(key, CheckStatus.PASS) is CheckStatus.PASS:
-                worst[key] = result.status
+def stream_levels(records: Iterable[RunRecord]) -> tuple[StreamLevel, ...]:
+    """Return what requests side by side made, by the last run that measured it."""
+    summaries = [summary for record in records for summary in record.payloads(ConcurrencySummary)]
     return tuple(
-        NeedleCell(context_tokens=size, position_percent=place, status=status)
-        for (size, place), status in sorted(worst.items(), key=lambda item: item[0])
+        StreamLevel(
+            streams=level.streams,
+            aggregate_tok_s=level.aggregate_tok_s,
+            per_stream_tok_s=level.per_stream_tok_s,
+            ttft_s=level.ttft_s,
+            errors=level.errors,
+        )
+        for level in (summaries[-1].levels if summaries else ())
     )
 
 
-def memory_points(records: Iterable[RunRecord]) -> tuple[MemoryPoint, ...]:
-    """Return what the server held over time, on the boot with the most such records."""
-    by_boot: dict[str, list[tuple[int, ServerMemory]]] = {}
-    for record in records:
-        for event, held in record.of(ServerMemory):
-            by_boot.setdefault(held.server_id, []).append((event.mono_ns, held))
-    if not by_boot:
-        return ()
-    series = max(by_boot.values(), key=len)
-    origin = series[0][0]
+def endurance(records: Iterable[RunRecord]) -> tuple[str, ...]:
+    """Return what soaks observed, each with the bound on what was not."""
     return tuple(
-        MemoryPoint(
-            at_s=(at_ns - origin) / 1e9, phase=held.phase, resident_bytes=held.resident_bytes, gpu_bytes=held.gpu_bytes
+        summary.statement for record in records for summary in record.payloads(SoakSummary) if summary.statement
+    )
+
+
+def arm_verdicts(records: Iterable[RunRecord]) -> tuple[ArmVerdict, ...]:
+    """Return the verdicts of runs that measured two tiers in turns."""
+    return tuple(
+        ArmVerdict(
+            run_id=record.run_id,
+            regime=found.regime,
+            prompt_class=str(found.prompt_class),
+            a=found.a,
+            b=found.b,
+            ratio=found.comparison.ratio,
+            low=found.comparison.low,
+            high=found.comparison.high,
+            boots_a=found.comparison.boots_a,
+            boots_b=found.comparison.boots_b,
+            verdict=found.comparison.verdict.value,
+            reason=found.comparison.reason,
         )
-        for at_ns, held in series
+        for record in records
+        for found in record.payloads(ClassVerdict)
     )

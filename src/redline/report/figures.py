@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from redline.report.model import AcceptancePoint, BootFact, ContextPoint, MemoryPoint, PositionRate
+from redline.report.model import AcceptancePoint, BootFact, MemoryPoint, PositionRate
 from redline.report.svg import (
     Canvas,
     Figure,
@@ -15,13 +15,11 @@ from redline.report.svg import (
     fit,
     legend,
     linear,
-    log_ticks,
-    logarithmic,
     number,
     text_width,
     ticks,
 )
-from redline.report.words import clock, rate, seconds, short_tokens, spread
+from redline.report.words import clock, rate, seconds, spread
 from redline.stats.interval import Estimate
 from redline.units import GIB, MIB
 
@@ -91,52 +89,6 @@ def _axis(canvas: Canvas, x: Scale, at: Sequence[float], top: float, bottom: flo
     for place, value in enumerate(at):
         canvas.line(x(value), top, x(value), bottom, "rule")
         canvas.tick(x(value), bottom + 16, f"{number(value)} {unit}" if place == len(at) - 1 else number(value))
-
-
-def against_context(points: Sequence[ContextPoint], width: float) -> str:
-    """Draw time to first token and decode rate against the size of the prompt, side by side where there is room."""
-    panels = [
-        ("first token, s", [(p.context_tokens, p.ttft_s) for p in points if p.ttft_s is not None], 0),
-        ("decode, tok/s", [(p.context_tokens, p.decode_tok_s) for p in points if p.decode_tok_s is not None], 1),
-    ]
-    beside = width >= 500
-    each = (width - 24) / 2 if beside else width
-    canvas = Canvas(width, 210 if beside else 420)
-    for place, (title, values, colour) in enumerate(panels):
-        left = place * (each + 24) if beside else 0
-        top = 0 if beside else place * 210
-        _curve(canvas, left, top, each, title, values, colour)
-    return canvas.render("First token and decode rate against prompt size in tokens")
-
-
-def _curve(
-    canvas: Canvas,
-    left: float,
-    top: float,
-    width: float,
-    title: str,
-    values: Sequence[tuple[float, float]],
-    colour: int,
-) -> None:
-    canvas.text(left, top + 14, title, "ink strong")
-    if not values:
-        canvas.text(left, top + 40, "not measured", "muted")
-        return
-    low, high = min(size for size, _ in values), max(size for size, _ in values)
-    peak = max(value for _, value in values) * 1.05
-    inner, right, ceiling, floor = left + 34, left + width - 10, top + 26, top + 180
-    x = logarithmic(low * 0.95, high * 1.05, inner, right) if low > 0 else linear(low, high, inner, right)
-    y = linear(0, peak, floor, ceiling)
-    for value in ticks(0, peak, 4):
-        canvas.line(inner, y(value), right, y(value), "rule")
-        canvas.text(inner - 6, y(value) + 4, number(value), "muted", "end")
-    sizes = sorted({size for size, _ in values})
-    for size in sizes if len(sizes) <= 5 else log_ticks(low, high, 5):
-        canvas.tick(x(size), floor + 16, short_tokens(round(size)))
-    means = {size: [value for at, value in values if at == size] for size in sizes}
-    canvas.path([(x(size), y(sum(found) / len(found))) for size, found in means.items()], f"stroke c{colour}")
-    for size, value in thinned(values):
-        canvas.dot(x(size), y(value), 3.6, f"fill c{colour}", f"{value:.2f} at {size:,.0f} tokens")
 
 
 def memory_over_time(points: Sequence[MemoryPoint], width: float) -> str:

@@ -3,16 +3,16 @@
 The page shows what the model holds; what it works out here is layout only.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 from redline.checks.check import CheckStatus
-from redline.report import figures, grids
 from redline.report import words as say
 from redline.report.answers import short_names
+from redline.report.drawings import drawings_of, overview_of, speed_of, timeline_of
 from redline.report.model import ClassSpeed, Fact, ReportModel, Subject, Tone
 from redline.report.svg import Figure, figure_style
 from redline.stats.compare import MIN_BOOTS
@@ -65,8 +65,8 @@ def render_html(model: ReportModel) -> str:
             pills=_pills(model),
             views=views,
             classes=classes,
-            overview=_overview(views, classes),
-            timeline=_timeline(model.boots),
+            overview=overview_of([(view.short, view.subject) for view in views], classes),
+            timeline=timeline_of(model.boots),
         )
     )
     return page
@@ -87,8 +87,8 @@ def _view(subject: Subject, short: str) -> View:
         held=say.memory(max(held)) if held else "—",
         rates={row.prompt_class: say.rate(row.decode_tok_s.mean) for row in subject.headline if row.decode_tok_s},
         speeds=tuple(sorted(subject.speeds, key=lambda row: row.regime != subject.main_regime)),
-        speed=_speed(subject),
-        figures=tuple(_figures(subject)),
+        speed=speed_of(subject),
+        figures=tuple(drawings_of(subject)),
         facts=(rig, engine, *subject.facts),
     )
 
@@ -116,88 +116,6 @@ def _pills(model: ReportModel) -> list[Pill]:
         each = " each" if len(model.subjects) > 1 else ""
         pills.append(Pill(f"{say.count(boots, 'boot')}{each}", Tone.PLAIN if boots >= MIN_BOOTS else Tone.WARN))
     return pills
-
-
-def _speed(subject: Subject) -> Figure | None:
-    rows = [
-        figures.RateRow(
-            row.prompt_class,
-            number,
-            tuple(point.decode_tok_s for point in row.samples if point.decode_tok_s is not None),
-            row.decode_tok_s,
-        )
-        for number, row in enumerate(subject.headline)
-    ]
-    if not rows:
-        return None
-    caption = "Each dot is one request; the bar is the mean, the line its 95 % interval."
-    return figures.figure("Decode rate by class", caption, lambda width: figures.distribution(rows, width))
-
-
-def _overview(views: Sequence[View], classes: Sequence[str]) -> Figure | None:
-    rows = [
-        figures.RateRow(
-            f"{name}, {view.short}",
-            classes.index(name),
-            tuple(point.decode_tok_s for point in row.samples if point.decode_tok_s is not None),
-            row.decode_tok_s,
-        )
-        for name in classes
-        for view in views
-        for row in view.subject.headline
-        if row.prompt_class == name
-    ]
-    if len(rows) < 2:
-        return None
-    caption = "Each dot is one request; the bar is the mean, the line its 95 % interval."
-    return figures.figure("Decode rate, tier by tier", caption, lambda width: figures.distribution(rows, width))
-
-
-def _timeline(boots: Sequence[Any]) -> Figure | None:
-    if not any(boot.stages for boot in boots):
-        return None
-    caption = "From the moment the server was created; stages as its log showed them."
-    return figures.figure("Start", caption, lambda width: figures.stage_timeline(boots, width))
-
-
-def _figures(subject: Subject) -> list[Figure]:
-    """Return the figures whose records exist, in the order of a server's life."""
-    found: list[Figure | None] = [_timeline(subject.boots)]
-    if len(subject.memory) > 1:
-        first, last = subject.memory[0].resident_bytes, subject.memory[-1].resident_bytes
-        growth = (last - first) / 2**20
-        caption = f"Read between requests; {growth:+.1f} MiB from first to last. The axis does not begin at zero."
-        found.append(figures.figure("Memory over time", caption, lambda w: figures.memory_over_time(subject.memory, w)))
-    drafting = subject.drafting
-    if drafting is not None and drafting.by_position:
-        caption = (
-            f"{drafting.accepted} of {drafting.drafted} drafted tokens were accepted; later places need all before."
-        )
-        found.append(
-            figures.figure(
-                "Acceptance by place in the draft",
-                caption,
-                lambda w: figures.acceptance_by_position(drafting.by_position, w),
-            )
-        )
-    if drafting is not None and len(drafting.over_time) > 1:
-        caption = "Tokens that one drafted step yields, the target's own included. A drafter that tires slopes down."
-        found.append(
-            figures.figure(
-                "Acceptance over time", caption, lambda w: figures.acceptance_over_time(drafting.over_time, w)
-            )
-        )
-    if subject.context:
-        caption = "Against the size of the prompt, in tokens."
-        found.append(
-            figures.figure(
-                "First token and decode at depth", caption, lambda w: figures.against_context(subject.context, w)
-            )
-        )
-    if subject.needles:
-        caption = "Facts hidden at a place in prompts of a size, and asked for again."
-        found.append(figures.figure("Needles", caption, lambda w: grids.needle_grid(subject.needles, w)))
-    return [figure for figure in found if figure is not None]
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from redline.checks.check import CheckStatus, SkipReason
-from redline.report.model import BootFact, Fact, ReportModel, Subject
+from redline.report.model import ArmVerdict, BootFact, Fact, ReportModel, Subject
 from redline.report.row import benchmark_rows, cell
 from redline.report.words import clock, rate, seconds, spread
 from redline.stats.interval import Estimate
@@ -19,6 +19,7 @@ def render_markdown(model: ReportModel) -> str:
     parts = [
         f"## redline: {cell(model.title)}\n",
         *_answers(model),
+        *_verdicts(model),
         *(part for subject in model.subjects for part in _subject(subject, alone=len(model.subjects) == 1)),
         *(["### Last boots\n", *_boots(model.boots)] if model.boots else []),
         "### Environment\n",
@@ -50,6 +51,7 @@ def _subject(subject: Subject, *, alone: bool) -> Iterable[str]:
     if subject.speeds:
         yield "#### Speed\n"
         yield _speeds(subject)
+    yield from _depth(subject)
     asked = [row for row in subject.checks if row.status is not CheckStatus.SKIP]
     if asked:
         yield "#### Checks\n"
@@ -74,6 +76,39 @@ def _subject(subject: Subject, *, alone: bool) -> Iterable[str]:
     )
     if subject.argv:
         yield _folded("Command line", [" ".join(subject.argv)])
+
+
+def _depth(subject: Subject) -> Iterable[str]:
+    """Yield the tables of long prompts and of requests side by side, where they were measured."""
+    if subject.prefill:
+        yield "#### Long prompts\n"
+        long = [
+            (f"{row.target_tokens:,}", row.regime, _estimate(row.prefill_tok_s), _estimate(row.ttft_s))
+            for row in subject.prefill
+        ]
+        yield _table(("Prompt tokens", "Regime", "Prefill tok/s", "First token s"), long)
+    if subject.streams:
+        yield "#### Requests side by side\n"
+        levels = [
+            (str(row.streams), _estimate(row.aggregate_tok_s), _estimate(row.per_stream_tok_s), str(row.errors))
+            for row in subject.streams
+        ]
+        yield _table(("Streams", "Together tok/s", "Each tok/s", "Errors"), levels)
+
+
+def _verdicts(model: ReportModel) -> Iterable[str]:
+    if model.verdicts:
+        yield "### Against each other\n"
+        rows = [
+            (row.prompt_class, f"{row.b} against {row.a}", _ratio(row), f"{row.boots_a} and {row.boots_b}", row.verdict)
+            for row in model.verdicts
+        ]
+        yield _table(("Class", "B against A", "B / A", "Boots", "Verdict"), rows)
+
+
+def _ratio(row: ArmVerdict) -> str:
+    interval = "" if row.low is None or row.high is None else f" ({row.low:.3f} to {row.high:.3f})"
+    return f"{row.ratio:.3f}{interval}"
 
 
 def _speeds(subject: Subject) -> str:

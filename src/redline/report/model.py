@@ -182,11 +182,52 @@ class Drafting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextPoint:
-    """First token and decode rate with a prompt of one size."""
+    """First token and decode rate with a prompt of one size; `series` says how it was asked."""
 
+    series: str
     context_tokens: int
     ttft_s: float | None
     decode_tok_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefillRow:
+    """How fast prompts of one length were read."""
+
+    regime: str
+    target_tokens: int
+    prefill_tok_s: Estimate | None
+    ttft_s: Estimate | None
+    failed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamLevel:
+    """What so many requests side by side made, together and each."""
+
+    streams: int
+    aggregate_tok_s: Estimate | None
+    per_stream_tok_s: Estimate | None
+    ttft_s: Estimate | None
+    errors: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmVerdict:
+    """What a run that measured two tiers in turns established about B against A, in one class."""
+
+    run_id: str
+    regime: str
+    prompt_class: str
+    a: str
+    b: str
+    ratio: float
+    low: float | None
+    high: float | None
+    boots_a: int
+    boots_b: int
+    verdict: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +269,10 @@ class Subject:
     drafting: Drafting | None = None
     context: tuple[ContextPoint, ...] = ()
     needles: tuple[NeedleCell, ...] = ()
+    prefill: tuple[PrefillRow, ...] = ()
+    streams: tuple[StreamLevel, ...] = ()
     memory: tuple[MemoryPoint, ...] = ()
+    endurance: tuple[str, ...] = ()
     mixed: tuple[str, ...] = ()
 
     @property
@@ -261,6 +305,7 @@ class ReportModel:
     environment: tuple[Fact, ...] = ()
     subjects: tuple[Subject, ...] = ()
     boots: tuple[BootFact, ...] = ()
+    verdicts: tuple[ArmVerdict, ...] = ()
     problems: tuple[str, ...] = ()
     definitions: Mapping[str, str] = field(default_factory=dict)
     schema_version: int = REPORT_SCHEMA

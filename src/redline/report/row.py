@@ -9,6 +9,7 @@ from redline.report.words import count, percent, rate, relative_width, short_tok
 
 HEADINGS: Final = ("Slug", "Drafter · KV / attn", "Ctx", "narr / code", "Rig", "Engine", "Notes")
 _NONE: Final = "—"
+_WORST_FIRST: Final = tuple(CheckStatus(word) for word in ("fail", "error", "inconclusive", "warn", "pass"))
 # The seeds call prose narrative.
 _CLASSES: Final = ("prose", "code")
 
@@ -57,8 +58,9 @@ def _rate(subject: Subject, name: str) -> str:
 
 def _notes(subject: Subject) -> str:
     """The soak's verdict first, since a fast server that dies is no tier; then checks, and how sure the rates are."""
-    soak = [row for row in subject.checks if row.check_id.startswith("soak")]
-    notes = [f"soak {soak[0].status.value}" if soak else "soak not run"]
+    soak = [row.status for row in subject.checks if row.check_id.startswith("soak")]
+    worst = next((status for status in _WORST_FIRST if status in soak), None)
+    notes = [f"soak {worst.value}" if worst else "soak not run"]
     asked = [row for row in subject.checks if row.status is not CheckStatus.SKIP]
     if asked:
         passed = len(subject.checks_with(CheckStatus.PASS, CheckStatus.WARN))

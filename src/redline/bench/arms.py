@@ -1,0 +1,30 @@
+"""What a run that measures two tiers in turns records: which boot was of which arm, and the verdict of each class."""
+
+from dataclasses import dataclass
+
+from redline.record.event import payload
+from redline.stats.compare import Comparison
+from redline.workload.prompts import PromptClass
+
+
+@payload("bench.ab.arm")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmBoot:
+    """The samples that follow were taken in this boot of this arm."""
+
+    arm: str
+    slug: str
+    boot_id: str
+
+
+@payload("bench.ab.verdict")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassVerdict:
+    """What is established about arm B against arm A in one class, by decode rate."""
+
+    regime: str
+    prompt_class: PromptClass
+    a: str
+    b: str
+    comparison: Comparison
+    differences: tuple[str, ...]
