@@ -51,7 +51,12 @@ def test_a_router_for_everyone_is_refused(catalog: Catalog, tmp_path: Path, free
     assert "router-open" in refused
 
 
-HOLD = "import socket, sys; s = socket.create_server(('127.0.0.1', int(sys.argv[1]))); print('held', flush=True); input()"
+HOLD = """
+import socket, sys
+held = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print("held", flush=True)
+input()
+"""
 
 
 def test_a_held_port_is_refused(catalog: Catalog, tmp_path: Path, free_port: Callable[[], int]) -> None:

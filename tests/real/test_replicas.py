@@ -85,7 +85,7 @@ def test_copies_are_served_shown_and_stopped_as_one(real_home: Home, free_port: 
     again = real_home.run("up", "--replicas", "2", "--port", str(port), "--no-measure", REDLINE_API_KEY=secret)
     assert "already running" in again.stdout
     assert {row["pid"] for row in by_role(real_home).values()} == {row["pid"] for row in rows.values()}
-    assert real_home.run("ask", "hello", REDLINE_API_KEY=secret).returncode == 0
+    assert real_home.run("ask", "hello", "--max-tokens", "4", REDLINE_API_KEY=secret).returncode == 0
 
     proofs = real_home.json("down")
     assert proofs[0]["port"] == port

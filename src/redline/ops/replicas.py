@@ -160,7 +160,7 @@ def _prove(
     codes: list[ExitCode] = []
     for number, (folder, record) in enumerate(servers, start=1):
         is_router = record is router
-        seconds, stages = record.ready_s or 0.0, stage_times(read_history(folder), record.created_at)
+        seconds, stages = record.ready_s or 0.0, stage_times(record, read_history(folder))
         held = resident_bytes(record)
         run.append(ServerStarted(server_id=record.server_id, ready_s=seconds, memory_bytes=held, stages=stages))
         copy = CopyStarted(server=record, number=number, total=len(members))
