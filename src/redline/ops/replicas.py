@@ -166,7 +166,7 @@ def _prove(
         copy = CopyStarted(server=record, number=number, total=len(members))
         yield Started(server=record, seconds=seconds) if is_router else copy
         depth = 0 if is_router else tier.spec_n.value
-        facts = server_facts(record, folder, model, drafter=tier.drafter.value, depth=depth)
+        facts = server_facts(settings, record, folder, model, drafter=tier.drafter.value, depth=depth)
         target = front if is_router else target_of(record, settings)
         for event in watched(record, "verify", run, verify(target, facts, run)):
             if isinstance(event, ChecksDone):
