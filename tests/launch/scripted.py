@@ -52,6 +52,15 @@ server = http.server.ThreadingHTTPServer(("127.0.0.1", PORT), H)
 print("listening", flush=True)
 server.serve_forever()
 """
+# An engine that hears no SIGTERM, with a child that does not either.
+STUBBORN = """
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+code = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"
+child = subprocess.Popen([sys.executable, "-c", code])
+print("child", child.pid, flush=True)
+time.sleep(600)
+"""
 
 
 def make_plan(port: int, code: str = GOOD, **changes: Any) -> LaunchPlan:
