@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from redline.launch.stop import end_orphan, find_orphans, stop
 from redline.settings import Settings, load_settings
 
 COMMAND_TIMEOUT_S = 110
+# A suite started in the background of a shell inherits "ignore", and would hand it on to the commands it interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

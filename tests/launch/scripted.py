@@ -121,12 +121,12 @@ def wait_for(condition: Callable[[], Any], limit_s: float = 20.0) -> Any:
 
 
 def log_words(folder: Path, first: str) -> list[list[str]]:
-    """Return the words of the log's lines that begin with a word."""
+    """Return the words of the log's whole lines that begin with a word."""
     try:
-        lines = (folder / "engine.log").read_text(errors="replace").splitlines()
+        lines = (folder / "engine.log").read_text(errors="replace").splitlines(keepends=True)
     except OSError:
         return []
-    return [line.split() for line in lines if line.startswith(first)]
+    return [line.split() for line in lines if line.startswith(first) and line.endswith("\n")]
 
 
 def plan_json(plan: LaunchPlan) -> dict[str, Any]:
