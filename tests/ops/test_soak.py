@@ -18,6 +18,8 @@ from redline.probe.target import Target
 from redline.record.reading import read_events
 from redline.record.run import create_run
 
+pytestmark = pytest.mark.alone
+
 _QUICK = (
     "--set", "speed.step_s=0.0005", "--set", "speed.prefill_tok_s=400000.0", "--set", "speed.overhead_s=0.0005",
 )  # fmt: skip
