@@ -196,9 +196,12 @@ def _watched(
         number = getattr(event, "number", None)
         if number is None:
             continue
-        held = memory.sample().resident_bytes
-        if held is not None and stage is not Stage.SOAK:  # a soak's turns hold their own
-            own.append(ServerMemory(server_id=server, phase=stage.value, resident_bytes=held))
+        held = memory.sample()
+        if held.resident_bytes is not None and stage is not Stage.SOAK:  # a soak's turns hold their own
+            gpu = () if held.gpu_bytes is None else (held.gpu_bytes,)
+            own.append(
+                ServerMemory(server_id=server, phase=stage.value, resident_bytes=held.resident_bytes, gpu_bytes=gpu)
+            )
         yield StageProgress(stage=stage, number=number, total=event.total, words=_at(event))
     return code, words
 

@@ -160,9 +160,11 @@ def _typed(envelope: Envelope, redactor: Redactor | None) -> Event | str:
     cls, version = found
     if envelope.payload_version > version:
         return f"of {shown} version {envelope.payload_version}; this redline reads up to {version}"
-    payload = envelope.payload if redactor is None else disclose(envelope.payload, redactor)
+    payload, time = envelope.payload, envelope.time
+    if redactor is not None:
+        payload, time = disclose(payload, redactor), disclose(time, redactor, name="time")
     try:
-        return Event(envelope.seq, envelope.time, envelope.mono_ns, from_json(cls, payload))
+        return Event(envelope.seq, time, envelope.mono_ns, from_json(cls, payload))
     except ValueError as error:
         return f"of {shown} not in its form: {_first_error(error)}"
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from redline.checks.check import CheckStatus, SkipReason
 from redline.report.model import ArmVerdict, BootFact, Fact, ReportModel, StageRow, Subject
 from redline.report.row import benchmark_rows, cell
-from redline.report.words import clock, rate, seconds, spread
+from redline.report.words import clock, memory, rate, seconds, spread
 from redline.stats.interval import Estimate
 
 
@@ -67,6 +67,7 @@ def _subject(subject: Subject, *, alone: bool) -> Iterable[str]:
         yield "#### Speed\n"
         yield _speeds(subject)
     yield from _depth(subject)
+    yield from _memory(subject)
     asked = [row for row in subject.checks if row.status is not CheckStatus.SKIP]
     if asked:
         yield "#### Checks\n"
@@ -109,6 +110,16 @@ def _depth(subject: Subject) -> Iterable[str]:
             for row in subject.streams
         ]
         yield _table(("Streams", "Together tok/s", "Each tok/s", "Errors"), levels)
+
+
+def _memory(subject: Subject) -> Iterable[str]:
+    """Yield the most that was seen held, with how often and in which phases it was looked at."""
+    host, gpu = subject.peak_resident_bytes, subject.peak_gpu_bytes
+    if host is None:
+        return
+    phases = ", ".join(dict.fromkeys(point.phase for point in subject.memory))
+    on_gpus = f"{memory(gpu)} on GPUs, " if gpu else ""
+    yield f"Memory at most {on_gpus}{memory(host)} on the host, in {len(subject.memory)} readings ({cell(phases)})\n"
 
 
 def _verdicts(model: ReportModel) -> Iterable[str]:

@@ -304,6 +304,16 @@ class Subject:
         """The speeds of the main regime that have a decode rate."""
         return tuple(row for row in self.speeds if row.regime == self.main_regime and row.decode_tok_s is not None)
 
+    @property
+    def peak_gpu_bytes(self) -> int | None:
+        """The most that the GPUs together were seen to hold; None where no reading saw a GPU."""
+        return max((sum(point.gpu_bytes) for point in self.memory if point.gpu_bytes), default=None)
+
+    @property
+    def peak_resident_bytes(self) -> int | None:
+        """The most that the server's processes were seen to hold of the host's memory, between requests."""
+        return max((point.resident_bytes for point in self.memory), default=None)
+
     def checks_with(self, *statuses: CheckStatus) -> tuple[CheckRow, ...]:
         """Return the checks of some verdicts."""
         return tuple(row for row in self.checks if row.status in statuses)
