@@ -126,7 +126,7 @@ def chromium(profile: Path) -> Iterator[Tab]:
 def main(page: Path, folder: Path) -> None:
     """Take a page's pictures, narrow and wide, light and dark: its first screens, since a whole page is tall."""
     with tempfile.TemporaryDirectory() as profile, chromium(Path(profile)) as tab:
-        for width, height in ((360, 2000), (1440, 1800)):
+        for width, height in ((360, 2000), (1440, 1500)):
             for scheme in ("light", "dark"):
                 tab.open(page, width, height, scheme)
                 tab.picture(folder / f"report-{width}-{scheme}.png")

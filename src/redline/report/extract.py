@@ -239,11 +239,12 @@ def stage_rows(records: Iterable[RunRecord]) -> tuple[StageRow, ...]:
     began = {row.stage: row.run_id for row in last.payloads(StageBegan)}
     rows = []
     for stage in plan.stages:
-        cut = StageState.INTERRUPTED if stage in began else StageState.NOT_RUN
+        cut = StageState.INTERRUPTED if stage in began and not last.writing else StageState.NOT_RUN
         words = "under way" if last.writing else "cut off" if stage in began else "the report was cut off before it"
         row = ended.get(stage) or StageEnded(stage=stage, state=cut, reason=words, run_id=began.get(stage))
         rows.append(
             StageRow(
+                subject=last.manifest.slug or last.manifest.url or "unknown",
                 stage=stage.value,
                 state=row.state,
                 reason=row.reason,

@@ -45,7 +45,7 @@ def _answers(model: ReportModel) -> Iterable[str]:
 
 def _stages(model: ReportModel) -> Iterable[str]:
     if model.stages:
-        yield "### Stages\n"
+        yield f"### Stages{f' of {cell(model.stages[0].subject)}' if len(model.subjects) > 1 else ''}\n"
         rows = [
             (row.stage, row.state.value.replace("_", " "), row.reason, seconds(row.seconds), _recorded_by(row))
             for row in model.stages

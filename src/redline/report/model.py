@@ -254,9 +254,11 @@ class MemoryPoint:
 class StageRow:
     """A stage of a whole report: how it ended and why, and the run that recorded it.
 
-    `earlier` names the report that it was gone through for, where this one went on with another.
+    `subject` is the tier or address; `earlier` names the report that it was gone through for, where this one went on
+    with another.
     """
 
+    subject: str
     stage: str
     state: StageState
     reason: str
