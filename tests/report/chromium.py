@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -110,6 +111,7 @@ def chromium(profile: Path) -> Iterator[Tab]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         close_fds=False,
+        start_new_session=True,
         preexec_fn=wire,  # noqa: PLW1509 -- no thread of the tests holds a lock here
     )
     os.close(commands)
@@ -117,7 +119,7 @@ def chromium(profile: Path) -> Iterator[Tab]:
     try:
         yield Tab(ours, answers)
     finally:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)  # its helpers write to the profile as long as they live
         process.wait()
         os.close(ours)
         os.close(answers)
@@ -125,7 +127,7 @@ def chromium(profile: Path) -> Iterator[Tab]:
 
 def main(page: Path, folder: Path) -> None:
     """Take a page's pictures, narrow and wide, light and dark: its first screens, since a whole page is tall."""
-    with tempfile.TemporaryDirectory() as profile, chromium(Path(profile)) as tab:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, chromium(Path(profile)) as tab:
         for width, height in ((360, 2000), (1440, 1500)):
             for scheme in ("light", "dark"):
                 tab.open(page, width, height, scheme)
