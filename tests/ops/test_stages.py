@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Home
 
+from redline.checks.soak_verdict import SoakSummary
 from redline.checks.stages import FULL, Stage, StageBegan, StageEnded, StagesPlan, StageState
 from redline.cli.report_stages import Asked, report_stages
 from redline.fake.spawn import fake_engine
@@ -112,6 +113,8 @@ def test_it_is_gone_on_with_after_an_interruption(home: Home, tmp_path: Path, nu
             assert "report --resume goes on" in rest
             assert (states(cut)["soak"], cut.outcome) == (StageState.INTERRUPTED, "interrupted")
             assert "| soak | interrupted | interrupted |" in (cut.directory / "report.md").read_text()
+            (summary,) = load_run(home.settings.runs_dir / stage_runs(cut)[-1]).payloads(SoakSummary)
+            assert summary.statement.startswith("interrupted: ")
         # Shorten what is left, so that the test ends; the plan of the soak itself stands in the soak's own run.
         soak = home.settings.runs_dir / stage_runs(cut)[-1] / "events.jsonl"
         soak.write_text(soak.read_text().replace('"turns": 80', '"turns": 30', 1))

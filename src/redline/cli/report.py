@@ -27,6 +27,7 @@ _STAGES = ("verify", "stress", "soak", "bench", "ramp")
 @click.option("--resume", is_flag=True, help="Go on with the last --full or --bench of this server that was cut off.")
 @click.option("--skip", "skipped", multiple=True, type=click.Choice(_STAGES), help="With --full: leave a stage out.")
 @click.option("--soak-turns", type=click.IntRange(min=1), help="With --full: turns of the soak; default 50.")
+@click.option("--request-timeout", "timeout_s", type=float, default=300.0, show_default=True, help="Seconds an answer.")
 @click.option("--url", help="With --full or --bench: any OpenAI-compatible endpoint, instead of a server of redline.")
 @click.option("--model", help="Model name to send with --url; default: the first that it lists.")
 @click.option("--row", "as_row", is_flag=True, help="Write a row of a benchmark table, as Markdown.")
@@ -43,6 +44,7 @@ def report(
     resume: bool,
     skipped: tuple[str, ...],
     soak_turns: int | None,
+    timeout_s: float,
     url: str | None,
     model: str | None,
     as_row: bool,
@@ -66,7 +68,7 @@ def report(
             raise UsageError("--full, --bench and --preview exclude each other, and take one server.")
         if resume and (skipped or soak_turns or short):
             raise UsageError("--resume goes on with the stages that the earlier report has; it takes no others.")
-        asked = Asked(runs[0] if runs else None, url, model, short, resume, frozenset(skipped), soak_turns)
+        asked = Asked(runs[0] if runs else None, url, model, short, resume, frozenset(skipped), soak_turns, timeout_s)
         return report_stages(settings, asked, html_file, redact=not no_redact, as_json=as_json)
     if skipped or soak_turns or url or model:
         raise UsageError("--skip, --soak-turns, --url and --model go with --full or --bench.")

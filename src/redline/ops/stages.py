@@ -7,6 +7,7 @@ stages that came to their end keep their verdict, a soak goes on where it was, t
 import asyncio
 import time
 from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, Final
@@ -149,21 +150,25 @@ def _play(
     stage: Stage,
     seed: int,
     before: Earlier | None,
-) -> Iterator[Any]:
-    """Return the events of a stage."""
+) -> Generator[Any, None, None]:
+    """Yield the events of a stage."""
     target, model = subject.target, subject.facts.model
     if stage in _SUITES:
-        return verify(target, subject.facts, own, suite=_SUITES[stage], seed=seed)
-    if stage is Stage.QUICK:
-        return bench_quick(target, own, QuickRegime())
-    if stage is Stage.BENCH:
-        return bench_regime(bench_job(settings, subject, timeout_s=plan.timeout_s), own, HONEST_GREEDY)
-    context = served_by(subject).context_tokens or 8192
-    if stage is Stage.RAMP:
-        sessions = RampPlan(sessions=plan.ramp_sessions, seed=seed, context_tokens=context, timeout_s=plan.timeout_s)
-        return ramp(target, model, own, sessions, pid=subject.pid)
-    turns = SoakPlan(turns=plan.soak_turns, seed=seed, context_tokens=context, timeout_s=plan.timeout_s)
-    return soak(target, model, own, before.plan if before else turns, pid=subject.pid, earlier=before)
+        yield from verify(target, subject.facts, own, suite=_SUITES[stage], seed=seed)
+    elif stage is Stage.QUICK:
+        yield from bench_quick(target, own, QuickRegime())
+    elif stage is Stage.BENCH:
+        yield from bench_regime(bench_job(settings, subject, timeout_s=plan.timeout_s), own, HONEST_GREEDY)
+    else:
+        context = served_by(subject).context_tokens or 8192
+        wait_s = plan.timeout_s
+        if stage is Stage.RAMP:
+            sessions = RampPlan(sessions=plan.ramp_sessions, seed=seed, context_tokens=context, timeout_s=wait_s)
+            yield from ramp(target, model, own, sessions, pid=subject.pid)
+        else:
+            turns = SoakPlan(turns=plan.soak_turns, seed=seed, context_tokens=context, timeout_s=wait_s)
+            going = before.plan if before else turns
+            yield from soak(target, model, own, going, pid=subject.pid, earlier=before)
 
 
 def _soak_before(settings: Settings, subject: Subject, earlier: EarlierStages | None) -> Earlier | None:
@@ -177,32 +182,33 @@ def _soak_before(settings: Settings, subject: Subject, earlier: EarlierStages | 
 
 
 def _watched(
-    own: Run, subject: Subject, stage: Stage, events: Iterator[Any]
+    own: Run, subject: Subject, stage: Stage, events: Generator[Any, None, None]
 ) -> Generator[StageEvent, None, tuple[ExitCode, str]]:
     """Turn a stage's events into progress, record memory between its requests, and return its verdict in words."""
     memory = MemoryProbe(subject.target.url, subject.pid)
     server = subject.target.server_id or "unmanaged"
     code, words = ExitCode.INCONCLUSIVE, "it came to no verdict"
-    for event in events:
-        match event:
-            case ChecksDone():
-                code, words = verdict_of(event.results), check_words(event)
-            case SoakDone():
-                code, words = verdict_of(event.summary.results), event.summary.statement
-            case RampDone():
-                code, words = verdict_of(event.summary.results), f"cache: {event.summary.reuse.value}"
-            case Measured():
-                code, words = rate_verdict(event)
-        number = getattr(event, "number", None)
-        if number is None:
-            continue
-        held = memory.sample()
-        if held.resident_bytes is not None and stage is not Stage.SOAK:  # a soak's turns hold their own
-            gpu = () if held.gpu_bytes is None else (held.gpu_bytes,)
-            own.append(
-                ServerMemory(server_id=server, phase=stage.value, resident_bytes=held.resident_bytes, gpu_bytes=gpu)
-            )
-        yield StageProgress(stage=stage, number=number, total=event.total, words=_at(event))
+    with closing(events):  # so that what a cut-off stage still records stands before its run is closed
+        for event in events:
+            match event:
+                case ChecksDone():
+                    code, words = verdict_of(event.results), check_words(event)
+                case SoakDone():
+                    code, words = verdict_of(event.summary.results), event.summary.statement
+                case RampDone():
+                    code, words = verdict_of(event.summary.results), f"cache: {event.summary.reuse.value}"
+                case Measured():
+                    code, words = rate_verdict(event)
+            number = getattr(event, "number", None)
+            if number is None:
+                continue
+            held = memory.sample()
+            if held.resident_bytes is not None and stage is not Stage.SOAK:  # a soak's turns hold their own
+                gpu = () if held.gpu_bytes is None else (held.gpu_bytes,)
+                own.append(
+                    ServerMemory(server_id=server, phase=stage.value, resident_bytes=held.resident_bytes, gpu_bytes=gpu)
+                )
+            yield StageProgress(stage=stage, number=number, total=event.total, words=_at(event))
     return code, words
 
 
