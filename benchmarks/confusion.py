@@ -40,7 +40,12 @@ def play(part: Part) -> list[tuple[Suite, list[CheckResult]]]:
             (
                 suite,
                 rehearse(
-                    part.scenario, suite_checks(suite), Path(folder), settings=part.settings, patience=part.patience
+                    part.scenario,
+                    suite_checks(suite),
+                    Path(folder),
+                    settings=part.settings,
+                    patience=part.patience,
+                    reference=part.reference,
                 ),
             )
             for suite in suites_of(part)

@@ -9,6 +9,7 @@ from redline.checks.boundary import AgentHistory, IdeShape, LongReasoning, ToolP
 from redline.checks.chat import BasicAnswer
 from redline.checks.check import Check, not_offered
 from redline.checks.context import ContextCeiling, ContextLadder, ContextRecall, DecodeAtDepth
+from redline.checks.equality import GreedyEquality
 from redline.checks.messages import Messages
 from redline.checks.output import Degeneration, JsonOutput
 from redline.checks.reach import BootLog, ModelListed
@@ -63,6 +64,7 @@ def suite_checks(suite: Suite) -> tuple[Check, ...]:
                 ThinkingSplit(),
                 VisionFacts(),
                 DraftAcceptance(),
+                GreedyEquality(),
                 ToolCallAfterThinking(),
                 Degeneration(),
             )

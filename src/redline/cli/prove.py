@@ -1,15 +1,17 @@
 """`verify`."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
 
 from redline.cli.options import json_option
 from redline.cli.screen import Screen
-from redline.errors import ExitCode
-from redline.settings import load_settings
+from redline.errors import ExitCode, UsageError
+from redline.settings import Settings, load_settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,8 +38,20 @@ def target_options(function: F) -> F:
     help="smoke: seconds. full: every function. stress: the edges and the whole context, minutes.",
 )
 @click.option("--needles", type=click.IntRange(1, 3), default=1, help="Positions asked a rung of the context: 1 or 3.")
+@click.option("--reference", is_flag=True, help="Full suite: start the tier without drafting beside it, and compare.")
+@click.option("--reference-url", metavar="URL", help="Full suite: compare with this server of the same weights.")
 @json_option
-def verify(name: str | None, url: str | None, model: str | None, suite: str, needles: int, *, as_json: bool) -> int:
+def verify(
+    *,
+    name: str | None,
+    url: str | None,
+    model: str | None,
+    suite: str,
+    needles: int,
+    reference: bool,
+    reference_url: str | None,
+    as_json: bool,
+) -> int:
     """Check that a server does what it should. Ends with 1 when a check fails, 3 when one could not be asked."""
     import secrets
 
@@ -50,8 +64,11 @@ def verify(name: str | None, url: str | None, model: str | None, suite: str, nee
     from redline.ops.verify import verify as run_verify
     from redline.record.codec import jsonable
 
+    if (reference or reference_url) and suite != "full":
+        raise UsageError("Answers are compared with a reference in the full suite only.", next_step="--suite full")
     settings = load_settings()
-    subject = find_subject(load_catalog(settings.user_catalog_dir), settings, name, url, model)
+    catalog = load_catalog(settings.user_catalog_dir)
+    subject = find_subject(catalog, settings, name, url, model)
     code = ExitCode.INCONCLUSIVE
     results: tuple[Any, ...] = ()
     chosen, facts = Suite(suite), subject.facts
@@ -62,17 +79,53 @@ def verify(name: str | None, url: str | None, model: str | None, suite: str, nee
         if chosen is not Suite.STRESS:
             most = suite_estimate(chosen, facts.model)
             screen.text(f"at most {most.output_tokens:,} output and {most.prompt_tokens:,} prompt tokens")
-        view = UpView(screen)
-        for event in run_verify(subject.target, facts, run, suite=chosen, seed=seed, needles=needles):
-            if isinstance(event, ChecksDone):
-                code, results = verdict_of(event.results), event.results
-                _list_passed(screen, event.results)
-            view.show(event)
+        with ExitStack() as stack:
+            witness = (
+                replace(subject.target, url=reference_url.rstrip("/").removesuffix("/v1"), server_id=None)
+                if reference_url
+                else None
+            )
+            if reference:
+                witness = stack.enter_context(_reference(catalog, settings, subject, screen))
+            view = UpView(screen)
+            for event in run_verify(
+                subject.target, facts, run, suite=chosen, seed=seed, needles=needles, reference=witness
+            ):
+                if isinstance(event, ChecksDone):
+                    code, results = verdict_of(event.results), event.results
+                    _list_passed(screen, event.results)
+                view.show(event)
         run.finish("complete", int(code), f"{suite}: {code.name.lower()}")
         screen.line("run", run.run_id)
     if as_json:
         click.echo(json.dumps({"suite": suite, "results": jsonable(results), "run_id": run.run_id, "exit_code": code}))
     return code
+
+
+@contextmanager
+def _reference(catalog: Any, settings: Settings, subject: Any, screen: Screen) -> Iterator[Any]:
+    """Serve the tier without drafting for as long as the block runs."""
+    from redline.cli.up_view import UpView
+    from redline.launch.stop import stop
+    from redline.ops.reference import start_reference
+    from redline.ops.servers import target_of
+
+    screen.text("the same tier without drafting starts beside it")
+    view = UpView(screen)
+
+    def shown() -> Any:
+        steps = start_reference(catalog, settings, subject.target.slug, subject.conditions)
+        while True:
+            try:
+                view.show(next(steps))
+            except StopIteration as done:
+                return done.value
+
+    folder, record = shown()
+    try:
+        yield target_of(record, settings)
+    finally:
+        stop(folder, record)
 
 
 def _list_passed(screen: Screen, results: tuple[Any, ...]) -> None:

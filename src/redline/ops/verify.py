@@ -21,11 +21,13 @@ SUITES = tuple(suite.value for suite in Suite)
 @payload("check.spent")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """What a suite's measured requests took, by the server's own counts."""
+    """What all requests of a suite took, by the server's own counts; `uncounted` ones stated none."""
 
     suite: str
     prompt_tokens: int
     completion_tokens: int
+    requests: int = 0
+    uncounted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,7 @@ class Facts:
     log_lines: Callable[[], Sequence[str]] | None = None
     log_rules: tuple[LogRule, ...] = ()
     free_bytes: Callable[[], int] | None = None
+    gpu_free_bytes: Callable[[], int | None] | None = None
 
 
 def suite_estimate(suite: Suite, model: Model | None) -> Estimate:
@@ -47,13 +50,23 @@ def suite_estimate(suite: Suite, model: Model | None) -> Estimate:
 
 
 def verify(
-    target: Target, facts: Facts, run: Run, *, suite: Suite = Suite.SMOKE, seed: int = 0, needles: int = 1
+    target: Target,
+    facts: Facts,
+    run: Run,
+    *,
+    suite: Suite = Suite.SMOKE,
+    seed: int = 0,
+    needles: int = 1,
+    reference: Target | None = None,
 ) -> Iterator[Event]:
-    """Yield each verdict of a suite, then all of them together. Every verdict is on record before it is yielded."""
+    """Yield each verdict of a suite, then all of them together. Every verdict is on record before it is yielded.
+
+    `reference` is a server of the same weights that drafts nothing.
+    """
     checks = suite_checks(suite)
     results: list[CheckResult] = []
     with asyncio.Runner() as runner:
-        client = Client(target)
+        client, witness = Client(target), Client(reference) if reference else None
         context = CheckContext(
             client=client,
             model=facts.model,
@@ -65,6 +78,8 @@ def verify(
             log_lines=facts.log_lines,
             log_rules=facts.log_rules,
             free_bytes=facts.free_bytes,
+            gpu_free_bytes=facts.gpu_free_bytes,
+            reference=witness,
         )
         try:
             for result in drain(runner, run_checks(checks, context)):
@@ -72,10 +87,18 @@ def verify(
                 results.append(result)
                 yield CheckDone(result=result, number=len(results), total=max(len(checks), len(results)))
         finally:
-            seen = context.seen
-            spent = Spent(suite=suite.value, prompt_tokens=seen.prompt_tokens, completion_tokens=seen.completion_tokens)
-            run.append(spent)
+            run.append(
+                Spent(
+                    suite=suite.value,
+                    prompt_tokens=client.spent.prompt_tokens,
+                    completion_tokens=client.spent.completion_tokens,
+                    requests=client.spent.requests,
+                    uncounted=client.spent.uncounted,
+                )
+            )
             runner.run(client.__aexit__(None, None, None))
+            if witness is not None:
+                runner.run(witness.__aexit__(None, None, None))
     yield ChecksDone(suite=suite.value, results=tuple(results))
 
 

@@ -110,6 +110,20 @@ def gpu_memory_bytes(pids: frozenset[int]) -> int | None:
     return None if any(value is None for value in held) else sum(int(value) for value in held)
 
 
+def least_gpu_free_bytes(indices: tuple[int, ...] | None = None) -> int | None:
+    """Return the free memory of the fullest of these GPUs, None where NVML cannot say.
+
+    The least and not the sum: the card that is full is the one that runs out.
+    """
+    nvml, handles = _open(indices)
+    if not handles:
+        return None
+    try:
+        return min(int(nvml.nvmlDeviceGetMemoryInfo(handle).free) for handle in handles)
+    except nvml.NVMLError:
+        return None
+
+
 def _open(indices: tuple[int, ...] | None) -> tuple[Any, tuple[Any, ...]]:
     try:
         import pynvml
