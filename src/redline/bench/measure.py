@@ -36,20 +36,20 @@ async def run_regime(client: Client, regime: Regime, boot: Boot) -> AsyncIterato
     if regime.repeats:  # the canonical order: a class is warmed and measured before the next one
         for queue in queues.values():
             for number, prompt in enumerate(queue):
-                sample = await _measure(client, regime, boot, prompt)
+                sample = await measure_one(client, regime, boot, prompt)
                 if number >= regime.warm:
                     yield sample
         return
     for kind in regime.classes[:1]:
         warm = Prompt(kind, -1, "Say good morning in one short sentence.")
-        await client.chat(_request(regime, boot, warm, max_tokens=16), timeout_s=boot.timeout_s)
+        await client.chat(request_for(regime, boot, warm, max_tokens=16), timeout_s=boot.timeout_s)
     open_classes = list(regime.classes)
     while open_classes:
         for kind in tuple(open_classes):
             if not queues[kind]:
                 open_classes.remove(kind)
                 continue
-            sample = await _measure(client, regime, boot, queues[kind].pop(0))
+            sample = await measure_one(client, regime, boot, queues[kind].pop(0))
             runs[kind] += 1
             if sample.decode_tok_s is not None:
                 rates[kind].append(sample.decode_tok_s)
@@ -68,10 +68,11 @@ def _stop(state: StopState) -> bool:
     return state is not StopState.GO_ON
 
 
-async def _measure(client: Client, regime: Regime, boot: Boot, prompt: Prompt) -> BenchSample:
+async def measure_one(client: Client, regime: Regime, boot: Boot, prompt: Prompt) -> BenchSample:
+    """Have one prompt answered between two readings of the counters."""
     before = await client.counters()
     with GpuSampler() as gpu:
-        exchange = await client.chat(_request(regime, boot, prompt), timeout_s=boot.timeout_s)
+        exchange = await client.chat(request_for(regime, boot, prompt), timeout_s=boot.timeout_s)
     after = await client.counters()
     return replace(
         sample_of(prompt, regime.name, exchange, before, after),
@@ -86,7 +87,8 @@ async def _measure(client: Client, regime: Regime, boot: Boot, prompt: Prompt) -
     )
 
 
-def _request(regime: Regime, boot: Boot, prompt: Prompt, max_tokens: int | None = None) -> ChatRequest:
+def request_for(regime: Regime, boot: Boot, prompt: Prompt, max_tokens: int | None = None) -> ChatRequest:
+    """Return a prompt's request as the regime sends it."""
     switch = (("chat_template_kwargs", {"enable_thinking": False}),) if boot.thinking_switch else ()
     return ChatRequest(
         messages=prompt.messages,

@@ -15,7 +15,8 @@ from redline.cli.up_view import UpView
 from redline.errors import ExitCode, UsageError
 from redline.ops.ab import AbPlan, bench_ab, require_comparable, settled
 from redline.ops.bench import BenchJob, bench_quick, bench_regime, over_boots, used_prompts
-from redline.ops.events import Began, Measured, PrefillDone, PrefillMeasured, SampleDone
+from redline.ops.beside import are_urls, bench_beside
+from redline.ops.events import Began, Measured, PrefillDone, PrefillMeasured, SampleDone, SettleDone
 from redline.ops.prove import Subject, find_subject, recorded, served_by
 from redline.ops.reboot import reboot
 from redline.ops.servers import pick_server, target_of
@@ -90,7 +91,7 @@ def run_boots(catalog: Catalog, settings: Settings, where: Where, options: dict[
                     summaries = event.summaries
                 if isinstance(event, PrefillMeasured):
                     long = event.summaries
-                if isinstance(event, PrefillDone | PrefillMeasured):
+                if isinstance(event, PrefillDone | PrefillMeasured | SettleDone):
                     proof.show(event)
                 else:
                     view.show(event)  # type: ignore[arg-type]  # of the proof events only prefill comes from here
@@ -138,6 +139,7 @@ def _job(settings: Settings, subject: Subject, options: dict[str, Any]) -> Bench
         thinking_switch=subject.facts.model is None or subject.facts.model.capabilities.thinking.offered,
         prefill=options["prefill"],
         timeout_s=options["timeout_s"],
+        settle_s=options["settle_s"],
         conditions=subject.conditions,
     )
 
@@ -148,18 +150,21 @@ def run_ab(catalog: Catalog, settings: Settings, options: dict[str, Any], *, as_
     plan = AbPlan(
         a=options["ab"][0],
         b=options["ab"][1],
-        boots=options["boots"] or 3,
+        boots=options["boots"] or (1 if options["beside"] else 3),
         margin=options["margin"],
         allowed=frozenset(options["allowed"]),
         overrides=options["overrides"],
         timeout_s=options["timeout_s"],
+        settle_s=options["settle_s"],
+        beside=options["beside"],
     )
-    found = require_comparable(catalog, settings, plan)
+    endpoints = plan.beside and are_urls(plan)
+    found = () if endpoints else require_comparable(catalog, settings, plan)
     verdicts: list[ClassVerdict] = []
     rig = detect_rig()
     run = create_run(
         settings.runs_dir,
-        "bench --ab",
+        "bench --ab --beside" if plan.beside else "bench --ab",
         url=None,
         slug=f"{plan.a} against {plan.b}",
         driver_version=rig.driver_version,
@@ -168,13 +173,17 @@ def run_ab(catalog: Catalog, settings: Settings, options: dict[str, Any], *, as_
         overrides=plan.overrides,
     )
     with Screen(quiet=as_json) as screen, run:
-        screen.text(f"{regime.name}: A {plan.a} against B {plan.b}, {plan.boots} boots an arm")
-        screen.line("differ", "; ".join(str(item) for item in found) or "in nothing")
-        view = UpView(screen)
-        for event in bench_ab(catalog, settings, run, regime, plan):
+        form = ", both at once, requests in turn" if plan.beside else ""
+        screen.text(f"{regime.name}: A {plan.a} against B {plan.b}, boots an arm: {plan.boots}{form}")
+        unknown = "not known: they are endpoints" if endpoints else "in nothing"
+        screen.line("differ", "; ".join(str(item) for item in found) or unknown)
+        view, proof = UpView(screen), ProofView(screen)
+        for event in (bench_beside if plan.beside else bench_ab)(catalog, settings, run, regime, plan):
             if isinstance(event, ClassVerdict):
                 verdicts.append(event)
                 screen.line(event.prompt_class.value[:8], verdict_words(event))
+            elif isinstance(event, SettleDone):
+                proof.show(event)
             else:
                 if isinstance(event, Began):  # a boot's stages are shown by themselves
                     view = UpView(screen)
@@ -191,4 +200,8 @@ def verdict_words(row: ClassVerdict) -> str:
     """Return a verdict in one line: 'B is faster: 1.12 of A (1.08 to 1.16); reason'."""
     found = row.comparison
     interval = f" ({found.low:.3f} to {found.high:.3f})" if found.low is not None and found.high is not None else ""
-    return f"B is {found.verdict.value}: {found.ratio:.3f} of A{interval}; {found.reason}"
+    paired = row.paired
+    pairs = ""
+    if paired and paired.low is not None and paired.high is not None:
+        pairs = f"; prompt by prompt {paired.mean:.3f} ({paired.low:.3f} to {paired.high:.3f}, n={paired.n})"
+    return f"B is {found.verdict.value}: {found.ratio:.3f} of A{interval}; {found.reason}{pairs}"

@@ -10,8 +10,9 @@ from redline.bench.measure import Boot, run_regime, summarise_regime
 from redline.bench.prefill import PrefillSample, lengths_that_fit, run_prefill, summarise_prefill
 from redline.bench.quick import BenchSample, QuickRegime, run_quick, summarise
 from redline.bench.regime import Regime
+from redline.bench.settle import settle
 from redline.errors import RefusedError
-from redline.ops.events import Event, Measured, PrefillDone, PrefillMeasured, ProofEvent, SampleDone
+from redline.ops.events import Event, Measured, PrefillDone, PrefillMeasured, ProofEvent, SampleDone, SettleDone
 from redline.ops.stream import drain
 from redline.probe.client import Client
 from redline.probe.target import Target
@@ -45,6 +46,7 @@ class BenchJob:
     prefill: bool = True
     seed: int = 1
     timeout_s: float = 600.0
+    settle_s: float = 0.0  # how long a GPU may be worked until it is warm, before anything is measured
     conditions: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -84,6 +86,10 @@ def bench_regime(job: BenchJob, run: Run, regime: Regime) -> Iterator[Event | Pr
         with asyncio.Runner() as runner:
             client = Client(job.target)
             try:
+                if job.settle_s > 0:
+                    settling = runner.run(settle(client, regime, boot, job.settle_s))
+                    run.append(settling)
+                    yield SettleDone(settling=settling)
                 for sample in drain(runner, run_regime(client, regime, boot)):
                     run.append(sample)
                     samples.append(sample)

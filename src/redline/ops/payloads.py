@@ -5,6 +5,7 @@ import redline.bench.concurrency
 import redline.bench.prefill
 import redline.bench.quick
 import redline.bench.regime
+import redline.bench.settle
 import redline.bench.tune
 import redline.checks.check
 import redline.checks.ramp
