@@ -85,9 +85,9 @@ class CheckContext:
     """What a check may use.
 
     `model` is None for an endpoint whose model the catalogue does not know; `drafting` is None where nobody knows
-    whether it drafts. `log_lines` is None where the log is not at hand, `free_bytes` and `gpu_free_bytes` where memory
-    cannot be read. `reference` is a server of the same weights that drafts nothing. `needles` is how many positions a
-    rung of the ladder asks for; `patience` stretches every time limit.
+    whether it drafts. `log_lines` is None where the log is not at hand, `free_bytes`, `gpu_free_bytes` and
+    `swapped_bytes` where memory cannot be read. `reference` is a server of the same weights that drafts nothing.
+    `needles` is how many positions a rung of the ladder asks for; `patience` stretches every time limit.
     """
 
     client: Client
@@ -102,6 +102,7 @@ class CheckContext:
     log_rules: tuple[LogRule, ...] = ()
     free_bytes: Callable[[], int] | None = None
     gpu_free_bytes: Callable[[], int | None] | None = None
+    swapped_bytes: Callable[[], int | None] | None = None
     reference: Client | None = None
     seen: Observed = field(default_factory=Observed)
 

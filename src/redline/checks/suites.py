@@ -15,6 +15,7 @@ from redline.checks.output import Degeneration, JsonOutput
 from redline.checks.reach import BootLog, ModelListed
 from redline.checks.spec import DraftAcceptance, DraftEndurance
 from redline.checks.stream import Streaming
+from redline.checks.telemetry import Conditions, HostMemory
 from redline.checks.thinking import ThinkingSplit, ThinkingSwitch
 from redline.checks.tools import StreamedToolCall, ToolCall, ToolCallAfterThinking
 from redline.checks.vision import VisionFacts
@@ -82,6 +83,8 @@ def suite_checks(suite: Suite) -> tuple[Check, ...]:
                 DecodeAtDepth(),
                 ContextCeiling(),
                 ContextRecall(),
+                Conditions(),
+                HostMemory(),
             )
 
 

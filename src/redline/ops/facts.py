@@ -14,6 +14,7 @@ from redline.launch.plan_file import read_plan
 from redline.launch.state import LOG_FILE, ServerRecord
 from redline.ops.verify import Facts
 from redline.probe.gpu import least_gpu_free_bytes
+from redline.probe.memory import ServerMemory
 from redline.rig.detect import available_memory_bytes
 
 _LOG_LINES: Final = 2000
@@ -22,6 +23,7 @@ _LOG_LINES: Final = 2000
 def server_facts(record: ServerRecord, folder: Path, model: Model | None, *, drafter: str, depth: int) -> Facts:
     """Return the facts; what its log must hold is asked only where the log still begins with the boot."""
     plan = read_plan(folder)
+    process = record.engine_process
     return Facts(
         model=model,
         drafting=depth > 0,
@@ -31,6 +33,7 @@ def server_facts(record: ServerRecord, folder: Path, model: Model | None, *, dra
         log_rules=_rules(record.engine, drafter if depth else "", head(folder / LOG_FILE, _LOG_LINES)),
         free_bytes=available_memory_bytes,
         gpu_free_bytes=None if plan is None or plan.gpus == () else partial(least_gpu_free_bytes, plan.gpus),
+        swapped_bytes=ServerMemory(record.url, process.pid if process else None).swapped,
     )
 
 

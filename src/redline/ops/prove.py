@@ -16,6 +16,7 @@ from redline.ops.launching import CONDITIONS_FILE
 from redline.ops.servers import pick_server, target_of, wait_ready
 from redline.ops.verify import Facts
 from redline.probe.client import Client
+from redline.probe.memory import ServerMemory
 from redline.probe.served import Served, ask_served
 from redline.probe.target import Secret, Target
 from redline.record.files import read_json
@@ -92,7 +93,7 @@ def _endpoint(catalog: Catalog, settings: Settings, url: str, model: str | None)
 
     target = Target(url=url, model=model or asyncio.run(first_model()), api_key=secret)
     known = next((item for item in catalog.models.values() if target.model in (item.id, *item.aliases)), None)
-    return Subject(target=target, facts=Facts(model=known), conditions={})
+    return Subject(target=target, facts=Facts(model=known, swapped_bytes=ServerMemory(url).swapped), conditions={})
 
 
 @contextmanager

@@ -42,6 +42,7 @@ class Facts:
     log_rules: tuple[LogRule, ...] = ()
     free_bytes: Callable[[], int] | None = None
     gpu_free_bytes: Callable[[], int | None] | None = None
+    swapped_bytes: Callable[[], int | None] | None = None
 
 
 def suite_estimate(suite: Suite, model: Model | None) -> Estimate:
@@ -79,6 +80,7 @@ def verify(
             log_rules=facts.log_rules,
             free_bytes=facts.free_bytes,
             gpu_free_bytes=facts.gpu_free_bytes,
+            swapped_bytes=facts.swapped_bytes,
             reference=witness,
         )
         try:
