@@ -1,15 +1,17 @@
 """What `bench` does in its three forms: a quick look, boots of one server, two tiers against each other."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from redline.bench.arms import ClassVerdict
-from redline.bench.prefill import PrefillSummary
+from redline.bench.prefill import PrefillSample, PrefillSummary
 from redline.bench.quick import BenchSample, ClassSummary, QuickRegime
 from redline.bench.regime import CANONICAL, HONEST_GREEDY, HONEST_SAMPLED, Regime
 from redline.catalog.types import Catalog
 from redline.cli.bench import exit_of, write_json
 from redline.cli.proof_view import ProofView
+from redline.cli.prove import resumable
 from redline.cli.screen import Screen
 from redline.cli.up_view import UpView
 from redline.errors import ExitCode, UsageError
@@ -19,8 +21,9 @@ from redline.ops.beside import are_urls, bench_beside
 from redline.ops.events import Began, Measured, PrefillDone, PrefillMeasured, SampleDone, SettleDone
 from redline.ops.prove import Subject, find_subject, recorded, served_by
 from redline.ops.reboot import reboot
+from redline.ops.resume import read_earlier_run
 from redline.ops.servers import pick_server, target_of
-from redline.record.run import create_run
+from redline.record.run import Run, create_run
 from redline.rig.detect import detect_rig
 from redline.settings import Settings
 
@@ -74,17 +77,22 @@ def run_boots(catalog: Catalog, settings: Settings, where: Where, options: dict[
     boots = options["boots"] or 1
     if boots > 1 and subject.target.server_id is None:
         raise UsageError("--boots restarts the server, and this one was not started by redline.")
-    samples: list[BenchSample] = []
+    job = _job(settings, subject, options)
+    if options["resume"]:
+        earlier = read_earlier_run(settings.runs_dir, options["resume"], subject.target, "bench")
+        regime = next(iter(earlier.all_of(Regime)), regime)
+        known, long_ones = earlier.all_of(BenchSample), earlier.all_of(PrefillSample)
+        used = job.used - {(row.prompt_class.value, row.prompt_index) for row in known}
+        job = replace(job, earlier=known, earlier_prefill=long_ones, used=used)
+    samples: list[BenchSample] = list(job.earlier)
     summaries: tuple[ClassSummary, ...] = ()
     long: tuple[PrefillSummary, ...] = ()
     with Screen(quiet=as_json) as screen, recorded(settings, subject, "bench", {"prompts": regime.seed or 0}) as run:
         screen.text(f"{regime.name} on {subject.target.slug or subject.target.url}, {boots} boot{'s' * (boots > 1)}")
         view, proof = UpView(screen), ProofView(screen)
-        job = _job(settings, subject, options)
-        for number in range(boots):
-            if number:
-                job = _next_boot(settings, job, view)
-            for event in bench_regime(job, run, regime):
+        events = _over_boots(settings, job, run, regime, boots, view)
+        with resumable(screen, run.run_id, "bench"):
+            for event in events:
                 if isinstance(event, SampleDone):
                     samples.append(event.sample)
                 elif isinstance(event, Measured):
@@ -94,7 +102,7 @@ def run_boots(catalog: Catalog, settings: Settings, where: Where, options: dict[
                 if isinstance(event, PrefillDone | PrefillMeasured | SettleDone):
                     proof.show(event)
                 else:
-                    view.show(event)  # type: ignore[arg-type]  # of the proof events only prefill comes from here
+                    view.show(event)
         together = over_boots(samples, regime) if boots > 1 else ()
         for row in together:
             run.append(row)
@@ -117,6 +125,14 @@ def run_boots(catalog: Catalog, settings: Settings, where: Where, options: dict[
     return code
 
 
+def _over_boots(settings: Settings, job: BenchJob, run: Run, regime: Regime, boots: int, view: UpView) -> Iterator[Any]:
+    """Yield the events of every boot; the first is the running one."""
+    for number in range(boots):
+        if number:
+            job = _next_boot(settings, job, view)
+        yield from bench_regime(job, run, regime)
+
+
 def _next_boot(settings: Settings, job: BenchJob, view: UpView) -> BenchJob:
     """Start the measured server anew, show how, and return the job of its new life."""
     steps = reboot(settings, *pick_server(settings, job.target.server_id))
@@ -125,7 +141,9 @@ def _next_boot(settings: Settings, job: BenchJob, view: UpView) -> BenchJob:
             view.show(next(steps))
         except StopIteration as done:
             _, record = done.value
-            return replace(job, target=target_of(record, settings), boot_id=record.server_id, used=frozenset())
+            return replace(
+                job, target=target_of(record, settings), boot_id=record.server_id, used=frozenset(), earlier=()
+            )
 
 
 def _job(settings: Settings, subject: Subject, options: dict[str, Any]) -> BenchJob:

@@ -28,6 +28,21 @@ def target_options(function: F) -> F:
     return function
 
 
+def resume_option(function: F) -> F:
+    """Add `--resume`."""
+    return click.option("--resume", metavar="RUN", help="Go on with a run of this server that was cut off.")(function)
+
+
+@contextmanager
+def resumable(screen: Screen, run_id: str, command: str) -> Iterator[None]:
+    """Say how to go on when the block is interrupted."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        screen.line("stopped", f"run {run_id} holds what there is; redline {command} --resume {run_id} goes on")
+        raise
+
+
 @click.command()
 @target_options
 @click.option(
@@ -40,6 +55,7 @@ def target_options(function: F) -> F:
 @click.option("--needles", type=click.IntRange(1, 3), default=1, help="Positions asked a rung of the context: 1 or 3.")
 @click.option("--reference", is_flag=True, help="Full suite: start the tier without drafting beside it, and compare.")
 @click.option("--reference-url", metavar="URL", help="Full suite: compare with this server of the same weights.")
+@resume_option
 @json_option
 def verify(
     *,
@@ -50,36 +66,45 @@ def verify(
     needles: int,
     reference: bool,
     reference_url: str | None,
+    resume: str | None,
     as_json: bool,
 ) -> int:
     """Check that a server does what it should. Ends with 1 when a check fails, 3 when one could not be asked."""
     import secrets
 
     from redline.catalog.load import load_catalog
+    from redline.checks.check import CheckResult
     from redline.checks.suites import Suite
     from redline.cli.up_view import UpView
     from redline.ops.events import ChecksDone
     from redline.ops.prove import find_subject, recorded
-    from redline.ops.verify import suite_estimate, verdict_of
+    from redline.ops.resume import read_earlier_run
+    from redline.ops.verify import Spent, suite_estimate, verdict_of
     from redline.ops.verify import verify as run_verify
     from redline.record.codec import jsonable
 
-    if (reference or reference_url) and suite != "full":
-        raise UsageError("Answers are compared with a reference in the full suite only.", next_step="--suite full")
     settings = load_settings()
     catalog = load_catalog(settings.user_catalog_dir)
     subject = find_subject(catalog, settings, name, url, model)
     code = ExitCode.INCONCLUSIVE
     results: tuple[Any, ...] = ()
-    chosen, facts = Suite(suite), subject.facts
     # A new seed a run: prompts that a server has seen are remembered by its cache and its drafter.
     seed = 1 + secrets.randbelow(10_000)
+    known: tuple[CheckResult, ...] = ()
+    if resume:
+        earlier = read_earlier_run(settings.runs_dir, resume, subject.target, "verify")
+        seed, known = earlier.manifest.seeds.get("checks", seed), earlier.all_of(CheckResult)
+        suite = next((row.suite for row in earlier.all_of(Spent)), suite)
+    if (reference or reference_url) and suite != "full":
+        raise UsageError("Answers are compared with a reference in the full suite only.", next_step="--suite full")
+    chosen, facts = Suite(suite), subject.facts
     with Screen(quiet=as_json) as screen, recorded(settings, subject, "verify", {"checks": seed}) as run:
         screen.text(f"{suite} suite on {subject.target.slug or subject.target.url}")
         if chosen is not Suite.STRESS:
             most = suite_estimate(chosen, facts.model)
             screen.text(f"at most {most.output_tokens:,} output and {most.prompt_tokens:,} prompt tokens")
         with ExitStack() as stack:
+            stack.enter_context(resumable(screen, run.run_id, "verify"))
             witness = (
                 replace(subject.target, url=reference_url.rstrip("/").removesuffix("/v1"), server_id=None)
                 if reference_url
@@ -89,8 +114,9 @@ def verify(
                 witness = stack.enter_context(_reference(catalog, settings, subject, screen))
             view = UpView(screen)
             for event in run_verify(
-                subject.target, facts, run, suite=chosen, seed=seed, needles=needles, reference=witness
-            ):
+                subject.target, facts, run,
+                suite=chosen, seed=seed, needles=needles, reference=witness, earlier=known,
+            ):  # fmt: skip
                 if isinstance(event, ChecksDone):
                     code, results = verdict_of(event.results), event.results
                     _list_passed(screen, event.results)

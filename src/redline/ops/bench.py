@@ -48,6 +48,8 @@ class BenchJob:
     timeout_s: float = 600.0
     settle_s: float = 0.0  # how long a GPU may be worked until it is warm, before anything is measured
     conditions: Mapping[str, Any] = field(default_factory=dict)
+    earlier: tuple[BenchSample, ...] = ()  # of this boot, from a run that was cut off
+    earlier_prefill: tuple[PrefillSample, ...] = ()
 
 
 def bench_quick(target: Target, run: Run, regime: QuickRegime) -> Iterator[Event]:
@@ -77,11 +79,18 @@ def bench_regime(job: BenchJob, run: Run, regime: Regime) -> Iterator[Event | Pr
         EndpointError: long prompts are asked for and the server counts no tokens.
     """
     require_fresh_prompts(job, regime)
-    samples: list[BenchSample] = []
-    long: list[PrefillSample] = []
-    boot = Boot(boot_id=job.boot_id, used=job.used, thinking_switch=job.thinking_switch, timeout_s=job.timeout_s)
+    samples, long = list(job.earlier), list(job.earlier_prefill)
+    boot = Boot(
+        boot_id=job.boot_id,
+        used=job.used,
+        thinking_switch=job.thinking_switch,
+        timeout_s=job.timeout_s,
+        earlier=job.earlier,
+    )
     total = sum(min(20, len(regime.prompts(kind, job.used))) for kind in regime.classes)
     run.append(regime)
+    for row in (*samples, *long):
+        run.append(row)
     try:
         with asyncio.Runner() as runner:
             client = Client(job.target)
@@ -96,7 +105,7 @@ def bench_regime(job: BenchJob, run: Run, regime: Regime) -> Iterator[Event | Pr
                     yield SampleDone(sample=sample, number=len(samples), total=total)
                 lengths = lengths_that_fit(regime.prefill_tokens, job.context_tokens) if job.prefill else ()
                 if lengths:
-                    source = run_prefill(client, regime, job.boot_id, lengths, job.seed, job.timeout_s)
+                    source = run_prefill(client, regime, job.boot_id, lengths, job.seed, job.timeout_s, len(long))
                     for prompt in drain(runner, source):
                         run.append(prompt)
                         long.append(prompt)

@@ -13,6 +13,7 @@ import redline.checks.soak
 import redline.checks.soak_verdict
 import redline.launch.outcome
 import redline.ops.bench
+import redline.ops.resume
 import redline.ops.soak
 import redline.ops.verify
 import redline.probe.exchange
