@@ -1,6 +1,7 @@
 """What `bench` does in its three forms: a quick look, boots of one server, two tiers against each other."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from redline.bench.regime import CANONICAL, HONEST_GREEDY, HONEST_SAMPLED, Regim
 from redline.catalog.types import Catalog
 from redline.cli.bench import exit_of, write_json
 from redline.cli.proof_view import ProofView
-from redline.cli.prove import resumable
+from redline.cli.prove import closing_events, resumable
 from redline.cli.screen import Screen
 from redline.cli.up_view import UpView
 from redline.errors import ExitCode, UsageError
@@ -90,8 +91,8 @@ def run_boots(catalog: Catalog, settings: Settings, where: Where, options: dict[
     with Screen(quiet=as_json) as screen, recorded(settings, subject, "bench", {"prompts": regime.seed or 0}) as run:
         screen.text(f"{regime.name} on {subject.target.slug or subject.target.url}, {boots} boot{'s' * (boots > 1)}")
         view, proof = UpView(screen), ProofView(screen)
-        events = _over_boots(settings, job, run, regime, boots, view)
-        with resumable(screen, run.run_id, "bench"):
+        steps = _over_boots(settings, job, run, regime, boots, view)
+        with resumable(screen, run.run_id, "bench", steps) as events:
             for event in events:
                 if isinstance(event, SampleDone):
                     samples.append(event.sample)
@@ -190,13 +191,14 @@ def run_ab(catalog: Catalog, settings: Settings, options: dict[str, Any], *, as_
         seeds={"prompts": regime.seed or 0},
         overrides=plan.overrides,
     )
-    with Screen(quiet=as_json) as screen, run:
+    with Screen(quiet=as_json) as screen, run, ExitStack() as stack:
         form = ", both at once, requests in turn" if plan.beside else ""
         screen.text(f"{regime.name}: A {plan.a} against B {plan.b}, boots an arm: {plan.boots}{form}")
         unknown = "not known: they are endpoints" if endpoints else "in nothing"
         screen.line("differ", "; ".join(str(item) for item in found) or unknown)
         view, proof = UpView(screen), ProofView(screen)
-        for event in (bench_beside if plan.beside else bench_ab)(catalog, settings, run, regime, plan):
+        steps = (bench_beside if plan.beside else bench_ab)(catalog, settings, run, regime, plan)
+        for event in stack.enter_context(closing_events(steps)):
             if isinstance(event, ClassVerdict):
                 verdicts.append(event)
                 screen.line(event.prompt_class.value[:8], verdict_words(event))

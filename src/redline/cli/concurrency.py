@@ -76,8 +76,9 @@ def concurrency(
             f"concurrency of {name_of}: {numbers} streams, {plan.rounds} rounds each, "
             f"{plan.max_tokens} tokens, slots {plan.slots or 'unknown'}"
         )
-        with resumable(screen, run.run_id, "concurrency"):
-            for event in run_concurrency(subject.target, run, plan, known):
+        steps = run_concurrency(subject.target, run, plan, known)
+        with resumable(screen, run.run_id, "concurrency", steps) as events:
+            for event in events:
                 view.show(event)
                 if isinstance(event, ConcurrencyDone):
                     summary, code = event.summary, verdict_of(event.summary.results)

@@ -1,7 +1,7 @@
 """`verify`."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from redline.errors import ExitCode, UsageError
 from redline.settings import Settings, load_settings
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 def target_options(function: F) -> F:
@@ -34,10 +35,24 @@ def resume_option(function: F) -> F:
 
 
 @contextmanager
-def resumable(screen: Screen, run_id: str, command: str) -> Iterator[None]:
-    """Say how to go on when the block is interrupted."""
+def closing_events(events: Iterator[T]) -> Iterator[Iterator[T]]:
+    """Hand on events and close them with the block: a command that is interrupted records what there is and stops."""
     try:
-        yield
+        yield events
+    finally:
+        if isinstance(events, Generator):
+            events.close()
+
+
+@contextmanager
+def resumable(screen: Screen, run_id: str, command: str, events: Iterator[T]) -> Iterator[Iterator[T]]:
+    """Hand on the events of a long command; when the block is interrupted, say how to go on.
+
+    The events are closed before the run is, wherever Ctrl-C fell: only then does the record say what there is.
+    """
+    try:
+        with closing_events(events):
+            yield events
     except (KeyboardInterrupt, SystemExit):
         screen.line("stopped", f"run {run_id} holds what there is; redline {command} --resume {run_id} goes on")
         raise
@@ -104,19 +119,15 @@ def verify(
             most = suite_estimate(chosen, facts.model)
             screen.text(f"at most {most.output_tokens:,} output and {most.prompt_tokens:,} prompt tokens")
         with ExitStack() as stack:
-            stack.enter_context(resumable(screen, run.run_id, "verify"))
-            witness = (
-                replace(subject.target, url=reference_url.rstrip("/").removesuffix("/v1"), server_id=None)
-                if reference_url
-                else None
-            )
+            witness = replace(subject.target, url=_base(reference_url), server_id=None) if reference_url else None
             if reference:
                 witness = stack.enter_context(_reference(catalog, settings, subject, screen))
             view = UpView(screen)
-            for event in run_verify(
+            events = run_verify(
                 subject.target, facts, run,
                 suite=chosen, seed=seed, needles=needles, reference=witness, earlier=known,
-            ):  # fmt: skip
+            )  # fmt: skip
+            for event in stack.enter_context(resumable(screen, run.run_id, "verify", events)):
                 if isinstance(event, ChecksDone):
                     code, results = verdict_of(event.results), event.results
                     _list_passed(screen, event.results)
@@ -126,6 +137,10 @@ def verify(
     if as_json:
         click.echo(json.dumps({"suite": suite, "results": jsonable(results), "run_id": run.run_id, "exit_code": code}))
     return code
+
+
+def _base(url: str) -> str:
+    return url.rstrip("/").removesuffix("/v1")
 
 
 @contextmanager

@@ -62,8 +62,9 @@ def ramp(
             f"ramp on {subject.target.slug or subject.target.url}: {plan.sessions} x 12 turns, "
             f"context {plan.context_tokens} tokens"
         )
-        with resumable(screen, run.run_id, "ramp"):
-            for event in run_ramp(subject.target, subject.facts.model, run, plan, pid=subject.pid, earlier=known):
+        steps = run_ramp(subject.target, subject.facts.model, run, plan, pid=subject.pid, earlier=known)
+        with resumable(screen, run.run_id, "ramp", steps) as events:
+            for event in events:
                 view.show(event)
                 if isinstance(event, RampDone):
                     summary, code = event.summary, verdict_of(event.summary.results)

@@ -7,6 +7,7 @@ import click
 
 from redline.bench.tune import TunePlan, TunePoint, TuneRow, TuneSummary
 from redline.catalog.types import Catalog
+from redline.cli.prove import resumable
 from redline.cli.screen import Screen, program
 from redline.cli.up_view import UpView
 from redline.errors import ExitCode
@@ -50,12 +51,11 @@ def run_search(catalog: Catalog, settings: Settings, job: TuneJob, *, as_json: b
     with Screen(quiet=as_json) as screen, run:
         screen.text(f"search of {plan.slug}: {len(plan.points())} points, {plan.boots} start(s) each")
         view = UpView(screen)
-        try:
-            for event in tune(catalog, settings, run, job):
+        with resumable(screen, run.run_id, "tune", tune(catalog, settings, run, job)) as events:
+            for event in events:
                 match event:
                     case PointBegins():
-                        words = f"{event.number} of {event.total}  {setting_words(event.point)}"
-                        screen.line("start", words)
+                        screen.line("start", f"{event.number} of {event.total}  {setting_words(event.point)}")
                         view = UpView(screen)
                     case TuneDone():
                         summary = event.summary
@@ -63,9 +63,6 @@ def run_search(catalog: Catalog, settings: Settings, job: TuneJob, *, as_json: b
                         view.show(event)
                     case _:
                         pass  # the steps of a start are those of `up`, the same for every point
-        except (KeyboardInterrupt, SystemExit):
-            screen.line("stopped", f"run {run.run_id} holds what there is; redline tune --resume {run.run_id} goes on")
-            raise
         show_table(screen, plan.slug, summary)
         whole = not summary.stopped and any(row.worth_having for row in summary.rows)
         code = ExitCode.DONE if whole else ExitCode.INCONCLUSIVE
