@@ -36,27 +36,31 @@ class ServerMemory:
 
     def sample(self) -> MemorySample:
         """Return what the server holds now."""
-        if self._process is None or not self._process.alive():
-            self._process = self._listener()
-        if self._process is None:
+        process = self.process()
+        if process is None:
             return MemorySample()
         try:
-            leader = psutil.Process(self._process.pid)
+            leader = psutil.Process(process.pid)
             family = (leader, *leader.children(recursive=True))
-            held = sum(int(process.memory_info().rss) for process in family)
+            held = sum(int(member.memory_info().rss) for member in family)
         except psutil.Error:
             return MemorySample()
-        gpu = gpu_memory_bytes(frozenset(process.pid for process in family))
-        return MemorySample(resident_bytes=held, gpu_bytes=gpu, process=self._process)
+        gpu = gpu_memory_bytes(frozenset(member.pid for member in family))
+        return MemorySample(resident_bytes=held, gpu_bytes=gpu, process=process)
+
+    def process(self) -> ProcessId | None:
+        """Return the process that serves now, None where it cannot be seen."""
+        if self._process is None or not self._process.alive():
+            self._process = self._listener()
+        return self._process
 
     def swapped(self) -> int | None:
         """Return how much of the server's memory is swapped out, None where its processes cannot be seen."""
-        if self._process is None or not self._process.alive():
-            self._process = self._listener()
-        if self._process is None:
+        process = self.process()
+        if process is None:
             return None
         try:
-            leader = psutil.Process(self._process.pid)
+            leader = psutil.Process(process.pid)
             family = (leader, *leader.children(recursive=True))
             return sum(_swapped_bytes(process.pid) for process in family)
         except (psutil.Error, OSError):
