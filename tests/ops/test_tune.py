@@ -27,9 +27,9 @@ def _job(**vary: tuple[str, ...]) -> TuneJob:
 
 
 def test_what_the_planner_refuses_is_shown_and_what_is_the_same_is_started_once(
-    catalog: Catalog, tmp_path: Path
+    catalog: Catalog, tmp_path: Path, free_port: Any
 ) -> None:
-    settings = load_settings(environ={"HOME": str(tmp_path)}, working_dir=tmp_path)
+    settings = load_settings(environ={"HOME": str(tmp_path), "PORT": str(free_port())}, working_dir=tmp_path)
     points = plan_points(
         catalog, settings, _job(SPEC_N=("0", "7"), LOOKUP_KEY=("4", "5"), MAX_MODEL_LEN=("8192", "20000"))
     )
