@@ -7,7 +7,7 @@ from typing import Final
 
 from redline.checks.asking import chat_request, put, trouble
 from redline.checks.check import BaseCheck, CheckContext, CheckResult, CheckStatus, SkipReason
-from redline.probe.gpu import GpuSampler
+from redline.probe.gpu import GpuSampler, read_heat
 from redline.units import MIB, format_bytes
 
 _TOKENS: Final = 256
@@ -25,13 +25,13 @@ class Conditions(BaseCheck):
 
     async def run(self, context: CheckContext) -> CheckResult:
         """Decode for a moment and ask the driver what held the clocks back."""
+        if read_heat() is None:
+            return self.skip(SkipReason.NOT_OFFERED, "no GPU that NVML knows")
         with GpuSampler() as sampler:
             exchange = await put(context, chat_request(context, "Write about the sea at night.", _TOKENS))
         seen = sampler.summary
-        if seen is None:
-            return self.skip(SkipReason.NOT_OFFERED, "no GPU that NVML knows")
-        if broken := trouble(exchange):
-            return self.result(CheckStatus.INCONCLUSIVE, f"nothing was decoded: {broken}")
+        if (broken := trouble(exchange)) or seen is None:
+            return self.result(CheckStatus.INCONCLUSIVE, f"nothing was seen: {broken or 'the driver gave nothing'}")
         found = {
             "power_mean_w": seen.power_mean_w,
             "sm_clock_mean_mhz": seen.sm_clock_mean_mhz,
