@@ -196,8 +196,7 @@ def book_server(folder: Path) -> Iterator[str]:
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *_: Any) -> None:  # noqa: A002 -- the name of the overridden parameter
-        pass
+    log_message = lambda *_: None  # noqa: E731
 
 
 @contextmanager
@@ -264,8 +263,7 @@ def on_the_tier(home: Path, folder: Path, book: str, requests: int, rounds: int)
         level = estimate_mean(medians[tool])
         ratio = estimate_ratio(medians[tool], medians["redline"])
         first = statistics.median(1000 * value for shot in found for value in shot.firsts)
-        near = abs(level.median / own.median - 1) <= 0.05 and overlap(level, own)
-        agree = agree and near
+        agree &= (near := abs(level.median / own.median - 1) <= 0.05 and overlap(level, own))
         rows.append(
             f"| {tool} | {rounds} x {requests} | {level.median:.1f} | {words(level, '.1f')} | {ratio.mean:.3f} | "
             f"{words(ratio, '.3f')} | {first:.0f} | {'yes' if near else 'NO'} |"
@@ -274,10 +272,9 @@ def on_the_tier(home: Path, folder: Path, book: str, requests: int, rounds: int)
 
 
 def overlap(one: Estimate, other: Estimate) -> bool:
-    """Whether two intervals have a value in common; one without an interval has."""
-    if one.low is None or one.high is None or other.low is None or other.high is None:
-        return True
-    return one.low <= other.high and other.low <= one.high
+    """Whether two intervals have a value in common; without an interval, whether nothing speaks against it."""
+    bounds = (one.low, one.high, other.low, other.high)
+    return None in bounds or (one.low <= other.high and other.low <= one.high)  # type: ignore[operator]
 
 
 def words(estimate: Estimate, form: str) -> str:
@@ -378,12 +375,11 @@ def main() -> int:
         return 0
     if not (options.tools / "tokenizer").is_dir():
         parser.error(f"there are no tools in {options.tools}: run it with --prepare first")
-    small = options.quick
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as text, book_server(Path(text)) as book:
         folder = Path(text)
-        truth = against_truth(options.tools, folder, book, 3 if small else 8, 1 if small else 2)
-        cost = client_cost(options.tools, folder, book, 6 if small else 24)
-        tier, agree = on_the_tier(options.tools, folder, book, 2 if small else 6, 2 if small else 5)
+        truth = against_truth(options.tools, folder, book, 3 if options.quick else 8, 1 if options.quick else 2)
+        cost = client_cost(options.tools, folder, book, 6 if options.quick else 24)
+        tier, agree = on_the_tier(options.tools, folder, book, 2 if options.quick else 6, 2 if options.quick else 5)
     page = PAGE.format(
         versions=", ".join(f"{name} {version}" for name, version in VERSIONS.items()),
         definitions=DEFINITIONS,

@@ -22,6 +22,8 @@ from redline.record.run import create_run
 from redline.settings import load_settings
 from redline.workload.prompts import SHORT_CLASSES, PromptClass
 
+pytestmark = pytest.mark.alone
+
 _SMALL = replace(
     HONEST_GREEDY,
     classes=(PromptClass.PROSE, PromptClass.CODE),

@@ -16,11 +16,24 @@ from redline.ops.verify import Facts
 from redline.probe.gpu import least_gpu_free_bytes
 from redline.probe.memory import ServerMemory
 from redline.rig.detect import available_memory_bytes
+from redline.settings import Settings, parse_float
 
 _LOG_LINES: Final = 2000
 
 
-def server_facts(record: ServerRecord, folder: Path, model: Model | None, *, drafter: str, depth: int) -> Facts:
+def patience_of(settings: Settings) -> float:
+    """Return the factor on the checks' time limits.
+
+    Raises:
+        UsageError: CHECK_PATIENCE is not a number of its range.
+    """
+    given = settings.layers.get("CHECK_PATIENCE")
+    return 1.0 if given is None else parse_float(given, "CHECK_PATIENCE", minimum=0.05, maximum=100).value
+
+
+def server_facts(
+    settings: Settings, record: ServerRecord, folder: Path, model: Model | None, *, drafter: str, depth: int
+) -> Facts:
     """Return the facts; what its log must hold is asked only where the log still begins with the boot."""
     plan = read_plan(folder)
     process = record.engine_process
@@ -34,6 +47,7 @@ def server_facts(record: ServerRecord, folder: Path, model: Model | None, *, dra
         free_bytes=available_memory_bytes,
         gpu_free_bytes=None if plan is None or plan.gpus == () else partial(least_gpu_free_bytes, plan.gpus),
         swapped_bytes=ServerMemory(record.url, process.pid if process else None).swapped,
+        patience=patience_of(settings),
     )
 
 

@@ -10,8 +10,9 @@ from typing import Any
 from redline.catalog.explain import served_model
 from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog
+from redline.engine.router import ROUTER
 from redline.launch.state import ServerState
-from redline.ops.facts import server_facts
+from redline.ops.facts import patience_of, server_facts
 from redline.ops.launching import CONDITIONS_FILE
 from redline.ops.servers import pick_server, target_of, wait_ready
 from redline.ops.verify import Facts
@@ -57,7 +58,10 @@ def find_subject(catalog: Catalog, settings: Settings, name: str | None, url: st
     known = served_model(catalog, resolve(catalog, key.slug, settings.layers)) if key else None
     return Subject(
         target=target_of(record, settings),
-        facts=server_facts(record, folder, known, drafter=drafter, depth=depth),
+        # A router has no counters of its own; drafting is proved on each copy.
+        facts=server_facts(
+            settings, record, folder, known, drafter=drafter, depth=0 if record.engine == ROUTER else depth
+        ),
         conditions=conditions,
         pid=record.engine_process.pid if record.engine_process else None,
     )
@@ -93,7 +97,8 @@ def _endpoint(catalog: Catalog, settings: Settings, url: str, model: str | None)
 
     target = Target(url=url, model=model or asyncio.run(first_model()), api_key=secret)
     known = next((item for item in catalog.models.values() if target.model in (item.id, *item.aliases)), None)
-    return Subject(target=target, facts=Facts(model=known, swapped_bytes=ServerMemory(url).swapped), conditions={})
+    facts = Facts(model=known, swapped_bytes=ServerMemory(url).swapped, patience=patience_of(settings))
+    return Subject(target=target, facts=facts, conditions={})
 
 
 @contextmanager

@@ -182,7 +182,7 @@ def _prove(
     target = target_of(record, settings)
     tier = prepared.tier
     model = served_model(catalog, tier)
-    facts = server_facts(record, folder, model, drafter=tier.drafter.value, depth=tier.spec_n.value)
+    facts = server_facts(settings, record, folder, model, drafter=tier.drafter.value, depth=tier.spec_n.value)
     code = ExitCode.DONE
     for event in watched(record, "verify", run, verify(target, facts, run)):
         if isinstance(event, ChecksDone):

@@ -48,6 +48,7 @@ class Facts:
     free_bytes: Callable[[], int] | None = None
     gpu_free_bytes: Callable[[], int | None] | None = None
     swapped_bytes: Callable[[], int | None] | None = None
+    patience: float = 1.0
 
 
 def suite_estimate(suite: Suite, model: Model | None) -> Estimate:
@@ -87,6 +88,7 @@ def verify(
             draft_depth=facts.draft_depth,
             seed=seed,
             needles=needles,
+            patience=facts.patience,
             log_lines=facts.log_lines,
             log_rules=facts.log_rules,
             free_bytes=facts.free_bytes,
