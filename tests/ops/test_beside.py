@@ -24,6 +24,7 @@ _ONE = replace(
 )
 
 
+@pytest.mark.alone
 def test_a_known_ratio_is_found_pair_by_pair_and_one_boot_decides_nothing(catalog: Catalog, tmp_path: Path) -> None:
     settings = load_settings(environ={"HOME": str(tmp_path)}, working_dir=tmp_path)
     slow = ("--set", "speed.step_s=0.008", "--set", "speed.spread=0.0")
