@@ -378,7 +378,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as text, book_server(Path(text)) as book:
         folder = Path(text)
         truth = against_truth(options.tools, folder, book, 3 if options.quick else 8, 1 if options.quick else 2)
-        cost = client_cost(options.tools, folder, book, 6 if options.quick else 24)
+        cost = client_cost(options.tools, folder, book, 6 if options.quick else 48)
         tier, agree = on_the_tier(options.tools, folder, book, 2 if options.quick else 6, 2 if options.quick else 5)
     page = PAGE.format(
         versions=", ".join(f"{name} {version}" for name, version in VERSIONS.items()),
