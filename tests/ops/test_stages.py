@@ -54,7 +54,7 @@ def test_the_short_report_verifies_measures_and_is_written(home: Home, tmp_path:
     assert record.outcome == "complete"
     again = home.run("report", record.run_id)  # the run of a report stands for its stages' runs
     assert "| quick | passed |" in again.stdout
-    assert "| prose | quick-1 | 6 in 1" in again.stdout
+    assert re.search(r"\| prose \| quick-\d \| \d+ in 1", again.stdout)
 
 
 def test_the_full_report_goes_through_five_stages_in_order(home: Home, tmp_path: Path) -> None:
