@@ -140,7 +140,8 @@ class Boot:
     """One real start of an engine: what was asked, and what it reported. Absent values are None, never guesses.
 
     `model` is the id of the model whose shape it had; `checkpoint` names the weights where they were others.
-    `available_gib` is as logged, rounded to two decimals. `held_out` says why a row is shown but not fitted from;
+    `available_gib` is as logged, rounded to two decimals; `available_bytes` is the engine's own number where it was
+    read from inside. `held_out` says why a row is shown but not fitted from;
     `weights_bytes` is the size of the files, None for dummy weights or where it is not known. `approximate` marks
     tokens that were published rounded.
     """
@@ -169,8 +170,11 @@ class Boot:
     draft: BootDrafter | None = None
     vision: bool = True
     graphs: bool = True
+    prefix_caching: bool = True
+    block_size: int | None = None
     loaded_gib: float | None = None
     available_gib: float | None = None
+    available_bytes: int | None = None
     blocks: int | None = None
     block_tokens: int | None = None
     pool_tokens: int | None = None
