@@ -175,12 +175,35 @@ class Nursery:
         return text.decode().strip()
 
 
+def wait_for_memory(gpus: str, seconds: float = 10) -> None:
+    """Wait until the GPUs are empty: memory that comes free while an engine measures itself makes it fail."""
+    argv = ["nvidia-smi", f"--id={gpus}", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False)
+        except (OSError, subprocess.SubprocessError):
+            return
+        if all(int(word) < 2000 for word in done.stdout.split() if word.isdigit()):
+            return
+        time.sleep(0.3)
+
+
 def kill_group(pid: int) -> None:
     """End a process group that this program started."""
     try:
         os.killpg(pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         pass
+
+
+def run_lanes(session: Session, lanes: str) -> None:
+    """Run lanes that share a GPU one after the other, each when its gate is open."""
+    gates = dict(text.split("=", 1) for text in session.options.gate)
+    for lane in lanes.split("+"):
+        while lane in gates and not Path(gates[lane]).exists() and session.left() > 0:
+            time.sleep(1)
+        run_lane(session, lane)
 
 
 def run_lane(session: Session, lane: str) -> None:
@@ -207,6 +230,8 @@ def run_lane(session: Session, lane: str) -> None:
 
 def one_row(session: Session, lane: str, row: dict[str, Any], nursery: Nursery | None) -> None:
     """Run one row and keep its line, whatever happens to it."""
+    if lane != "side":
+        wait_for_memory(GPUS[lane])
     began = time.monotonic()
     timeout = min(row["timeout_s"], session.left())
     files = write_row(session, row)
@@ -219,6 +244,10 @@ def one_row(session: Session, lane: str, row: dict[str, Any], nursery: Nursery |
             code = run_plain(session, lane, row, files, min(row["timeout_s"], session.left()))
     else:
         code = run_plain(session, lane, row, files, timeout)
+    if code is None and timeout < row["timeout_s"]:
+        # The run's own time is over, not the row's: a later run has it.
+        print(json.dumps({"row": row["id"], "cut_off": round(time.monotonic() - began)}), flush=True)
+        return
     facts = [json.loads(text) for text in files["facts"].read_text().splitlines()] if files["facts"].is_file() else []
     session.keep(line_of(session, row, code, facts, files["log"], time.monotonic() - began))
 
@@ -332,12 +361,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--predictions")
     parser.add_argument("--done", action="append", default=[])
-    parser.add_argument("--lanes", default="gpu0")
+    parser.add_argument("--lanes", default="gpu0", help="side by side with `,`, one after the other with `+`")
+    parser.add_argument("--gate", action="append", default=[], help="LANE=FILE: the lane waits until the file is there")
     parser.add_argument("--rows", type=lambda text: set(text.split(",")), default=set())
     parser.add_argument("--no-fork", action="store_true")
     session = Session(parser.parse_args())
     lanes = session.options.lanes.split(",")
-    threads = [threading.Thread(target=run_lane, args=(session, lane)) for lane in lanes if lane != "both"]
+    threads = [threading.Thread(target=run_lanes, args=(session, lane)) for lane in lanes if lane != "both"]
     for thread in threads:
         thread.start()
     for thread in threads:

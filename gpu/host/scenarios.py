@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,13 @@ class Stage:
         words = [f"--env={name}={value}" for name, value in pairs.items()]
         self.redline("engine", "add", "--python", sys.executable, "--path", str(self.bundle / "engine"), *words)
 
+    def keep_runs(self) -> None:
+        """Pack the records of what ran beside the logs."""
+        runs = self.state / "home/state/redline/runs"
+        if runs.is_dir():
+            with tarfile.open(self.logs / f"{self.options.name}.runs.tgz", "w:gz") as tar:
+                tar.add(runs, "runs")
+
     def memory(self) -> None:
         """Say what the GPUs hold."""
         argv = ["nvidia-smi", "--query-gpu=index,memory.used", "--format=csv,noheader"]
@@ -148,6 +156,7 @@ def end_to_end(stage: Stage) -> None:
     stage.redline("runs", seconds=20)
     stage.memory()
     stage.note("processes", text=_engine_processes(stage))
+    stage.keep_runs()
 
 
 def replicas(stage: Stage) -> None:
