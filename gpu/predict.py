@@ -2,7 +2,7 @@
 
     .venv/bin/python gpu/predict.py [gpu/h200.yaml] [--check]
 
-One line of JSON a boot goes beside the plan, `h200.predictions.jsonl`: pool, block and need, and the bytes that are left
+One line of JSON a boot goes beside the plan, `h200.predictions.jsonl`: pool, block and need, and the bytes left
 for the cache with their bounds. `--check` compares instead of writing, and ends with 1 where they differ.
 """
 

@@ -42,7 +42,7 @@ def run_row(path: str) -> int:
             notes.add("copy", **copy_rate())
         else:
             boot(row, notes)
-    except BaseException as error:  # noqa: BLE001 -- the row's failure is its result
+    except BaseException as error:
         traceback.print_exc()
         notes.add("error", type=type(error).__name__, text=str(error)[-1500:])
         return 1
@@ -62,7 +62,7 @@ def boot(row: dict[str, Any], notes: Notes) -> None:
     for item in row.get("measure", ()):
         try:
             MEASURES[item["what"]](llm, item, notes)
-        except Exception as error:  # noqa: BLE001 -- a measurement that fails must not lose the others
+        except Exception as error:
             traceback.print_exc()
             notes.add("failed", what=item, type=type(error).__name__, text=str(error)[-600:])
 

@@ -10,7 +10,8 @@ Needs Python 3.12 with PyYAML; vLLM is found in --engine. Environment of the row
 """
 
 import argparse
-import datetime
+import contextlib
+import datetime as dt
 import json
 import os
 import re
@@ -191,10 +192,8 @@ def wait_for_memory(gpus: str, seconds: float = 10) -> None:
 
 def kill_group(pid: int) -> None:
     """End a process group that this program started."""
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def run_lanes(session: Session, lanes: str) -> None:
@@ -221,7 +220,7 @@ def run_lane(session: Session, lane: str) -> None:
             if forked and nursery is None:
                 nursery = Nursery(session, lane)
             one_row(session, lane, row, nursery if forked and nursery and nursery.usable else None)
-    except Exception as error:  # noqa: BLE001 -- one lane must not end the others
+    except Exception as error:
         print(json.dumps({"lane": lane, "fault": repr(error)}), flush=True)
     finally:
         if nursery is not None:
@@ -265,14 +264,17 @@ def write_row(session: Session, row: dict[str, Any]) -> dict[str, Path]:
     return {"row": path, "log": log, "facts": facts}
 
 
-def run_plain(
-    session: Session, lane: str, row: dict[str, Any], files: dict[str, Path], timeout: float
-) -> int | None:
+def run_plain(session: Session, lane: str, row: dict[str, Any], files: dict[str, Path], timeout: float) -> int | None:
     """Run a row in a process of its own; None when it was stopped for its time."""
     argv = [sys.executable, str(HERE / "boot.py"), str(files["row"])]
     environment = row_environment(session, lane)
     if row["kind"] == "program":
-        places = {"here": HERE, "state": session.state, "logs": session.logs, "bundle": Path(session.options.engine).parent}
+        places = {
+            "here": HERE,
+            "state": session.state,
+            "logs": session.logs,
+            "bundle": Path(session.options.engine).parent,
+        }
         argv = [word.format(**places) for word in row["argv"]]
         environment |= {"REDLINE_FACTS": str(files["facts"]), "ROW_SECONDS": str(int(timeout))}
         environment.update({key: str(value) for key, value in row.get("environment", {}).items()})
@@ -284,10 +286,8 @@ def run_plain(
             return process.wait(timeout)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGTERM)
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(10 if row["kind"] == "program" else 1)
-            except subprocess.TimeoutExpired:
-                pass
             return None
         finally:
             kill_group(process.pid)
@@ -311,7 +311,7 @@ def line_of(
         "row": row["id"],
         "plan": session.plan["name"],
         "kind": row["kind"],
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "date": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "rig": session.driver,
         "lane": row["lane"],
         "asked": row.get("asked"),

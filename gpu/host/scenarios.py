@@ -8,6 +8,7 @@ each of two GPUs). Each command has its own time; one that fails does not end th
 """
 
 import argparse
+import contextlib
 import json
 import os
 import signal
@@ -189,7 +190,9 @@ def engine_args(stage: Stage) -> list[str]:
 def _engine_processes(stage: Stage) -> list[str]:
     done = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=False)
     mine = str(stage.bundle / "engine"), "VLLM::", MODEL
-    return [line[:200] for line in done.stdout.splitlines() if any(word in line for word in mine) and "boot.py" not in line]
+    return [
+        line[:200] for line in done.stdout.splitlines() if any(word in line for word in mine) and "boot.py" not in line
+    ]
 
 
 FAILURES: dict[str, list[str]] = {
@@ -246,10 +249,8 @@ def failures(stage: Stage) -> None:
             code = None
         stage.note("failure", name=name, exit=code)
     for process in started.values():
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         process.wait()
     holder.close()
     for name in FAILURES:

@@ -48,7 +48,8 @@ def gguf_to_checkpoint(source: Path, target: Path, artifact: str, report: Report
     if keys.get("general.architecture") != "llama" or keys.get("tokenizer.ggml.pre") != "smollm":
         raise FaultError(f"{source.name} is of an architecture or a tokenizer that this recipe does not know.")
     if target.name == "model.safetensors":
-        return _write_weights(reader, keys, target, artifact, report)
+        _write_weights(reader, keys, target, artifact, report)
+        return
     makers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
         "config.json": _config,
         "generation_config.json": _generation,

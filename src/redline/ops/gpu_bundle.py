@@ -180,9 +180,7 @@ def _install(target: Path, platforms: list[str], what: list[str]) -> None:
 
 
 def _run(argv: list[str]) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
-    )
+    return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
 
 
 def _last_lines(done: "subprocess.CompletedProcess[str]") -> tuple[str, ...]:
@@ -230,7 +228,7 @@ def _pack(stage: Path, scratch: Path, piece_bytes: int) -> list[Path]:
     with tarfile.open(archive, "w:xz", preset=2) as tar:  # level 6 is 5 % smaller and three times slower
         for name in [*sorted(path.name for path in stage.iterdir() if path.name != "SHA256SUMS"), "SHA256SUMS"]:
             tar.add(stage / name, name, filter=_plain)
-    pieces = []
+    pieces: list[Path] = []
     with archive.open("rb") as source:
         while True:
             path = scratch / f"piece.{len(pieces) + 1:02d}"

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Put a part of a bundle into a folder; with the last missing part, check all of them and unpack.
 
     python3 partN/unpack.py FOLDER       # parts in any order, one call each or one call with several parts beside it
@@ -10,43 +9,46 @@ models/, extra/ and env (variables for a shell). A part that is not as packed is
 import hashlib
 import io
 import json
-import os
 import shutil
 import sys
 import tarfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import IO, Any
 
 
 class Joined(io.RawIOBase):
-    """Several files read one after the other, hashed on the way."""
+    """Several files read one after the other, in one stream."""
 
-    def __init__(self, paths):
-        self._paths, self._open, self.digest = list(paths), None, hashlib.sha256()
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._paths = list(paths)
+        self._open: IO[bytes] | None = None
 
-    def readable(self):
+    def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer):
+    def readinto(self, buffer: Any) -> int:
         while True:
             if self._open is None:
                 if not self._paths:
                     return 0
-                self._open = self._paths.pop(0).open("rb")
-            count = self._open.readinto(buffer)
+                self._open = self._paths.pop(0).open("rb", buffering=0)
+            count = int(self._open.readinto(buffer))  # type: ignore[attr-defined]
             if count:
-                self.digest.update(memoryview(buffer)[:count])
                 return count
             self._open.close()
             self._open = None
 
 
-def sha256_of(path):
+def sha256_of(path: Path) -> str:
+    """Return a file's SHA-256."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def keep(part, store, manifest):
+def keep(part: Path, store: Path, manifest: dict[str, Any]) -> list[str]:
+    """Keep a part's piece if it is as packed; return the pieces that are missing still."""
     for name, wanted in manifest["pieces"].items():
         source = part / name
         if not source.is_file() or (store / name).is_file():
@@ -58,7 +60,8 @@ def keep(part, store, manifest):
     return [name for name in manifest["pieces"] if not (store / name).is_file()]
 
 
-def unpack(folder, store, manifest):
+def unpack(folder: Path, store: Path, manifest: dict[str, Any]) -> None:
+    """Unpack the pieces and check every file."""
     began = time.monotonic()
     joined = Joined(store / name for name in manifest["pieces"])
     with tarfile.open(fileobj=io.BufferedReader(joined, 2**20), mode="r|xz") as archive:
@@ -73,13 +76,15 @@ def unpack(folder, store, manifest):
     print(f"unpacked {len(files)} files into {folder} in {time.monotonic() - began:.1f} s, all as packed")
 
 
-def write_env(folder, manifest):
+def write_env(folder: Path, manifest: dict[str, Any]) -> None:
+    """Write the variables for a shell."""
     lines = [f"export {name}={value}" for name, value in manifest["environment"].items()]
     lines += [f"export PYTHONPATH={folder}/redline", f"export REDLINE_ENGINE_PATH={folder}/engine"]
     (folder / "env").write_text("\n".join(lines) + "\n")
 
 
-def look_at_host(manifest):
+def look_at_host(manifest: dict[str, Any]) -> None:
+    """Say where the host differs from what the bundle was made for."""
     from importlib import metadata
 
     found = ".".join(map(str, sys.version_info[:2]))
@@ -95,7 +100,8 @@ def look_at_host(manifest):
             print(f"note: {name} is {version} here; the bundle was made for {wanted}")
 
 
-def main():
+def main() -> None:
+    """Take this part in."""
     if len(sys.argv) != 2:
         sys.exit("usage: python3 unpack.py FOLDER")
     folder, part = Path(sys.argv[1]).absolute(), Path(__file__).resolve().parent
@@ -111,7 +117,7 @@ def main():
         return
     look_at_host(manifest)
     unpack(folder, store, manifest)
-    os.rmdir(store)
+    store.rmdir()
 
 
 if __name__ == "__main__":
