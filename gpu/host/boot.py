@@ -120,7 +120,7 @@ def generate(llm: Any, batch: int, prompt: int, tokens: int) -> list[Any]:
 
     params = SamplingParams(max_tokens=tokens, temperature=0, ignore_eos=True, detokenize=False)
     prompts = [{"prompt_token_ids": [_RANDOM.choice(WORDS) for _ in range(prompt)]} for _ in range(batch)]
-    return llm.generate(prompts, params, use_tqdm=False)
+    return list(llm.generate(prompts, params, use_tqdm=False))
 
 
 def counters(llm: Any) -> dict[str, int]:

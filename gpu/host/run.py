@@ -27,8 +27,8 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from rows import engine_arguments, read_plan  # noqa: E402
-from shapes import write_checkpoints  # noqa: E402
+from rows import engine_arguments, read_plan
+from shapes import write_checkpoints
 
 GPUS = {"gpu0": "0", "gpu1": "1", "side": "1", "both": "0,1"}
 RESERVE_S = 6
@@ -109,6 +109,7 @@ def row_environment(session: Session, lane: str) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join([session.options.engine, str(HERE)]),
         "PYTHONUNBUFFERED": "1",
         "TRITON_CACHE_DIR": str(cache / "triton"),
+        "TRITON_CACHE_AUTOTUNING": "1",
         "VLLM_CACHE_ROOT": str(cache / "vllm"),
         "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
         "VLLM_USE_FLASHINFER_SAMPLER": "0",

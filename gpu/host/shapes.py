@@ -5,11 +5,12 @@ Knows the config files' fields (sources: config.json of Qwen/Qwen3.8-27B and of 
 
 import json
 from pathlib import Path
+from typing import Any
 
 DRAFT_LAYERS = 5
 
 
-def target_config(state_dtype: str = "float32", shards: int = 1) -> dict:
+def target_config(state_dtype: str = "float32", shards: int = 1) -> dict[str, Any]:
     """The target's text model; `shards` 2 gives the part that one of two GPUs would hold, to warm its kernels up."""
     return {
         "architectures": ["Qwen3_5ForCausalLM"],
@@ -42,9 +43,9 @@ def target_config(state_dtype: str = "float32", shards: int = 1) -> dict:
     }
 
 
-def drafter_config(block_size: int = 8, *, quantised: bool = False, shards: int = 1) -> dict:
+def drafter_config(block_size: int = 8, *, quantised: bool = False, shards: int = 1) -> dict[str, Any]:
     """The block drafter; `quantised` describes its layers as W4A16 in compressed-tensors form."""
-    config = {
+    config: dict[str, Any] = {
         "architectures": ["DFlash2DraftModel"],
         "model_type": "qwen3",
         "hidden_size": 5120,
