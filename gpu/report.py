@@ -52,6 +52,11 @@ def least(line: dict[str, Any], name: str = "available_bytes") -> int:
     return min(int(worker[name]) for worker in line["boot"]["workers"])
 
 
+def head(*names: str) -> list[str]:
+    """Return the first two lines of a table."""
+    return [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
+
+
 def words_of(asked: dict[str, Any]) -> str:
     """Return what a boot asked for, in a few words; what is usual is left out."""
     depth = f" {asked['depth']}" if asked["depth"] else ""
@@ -87,8 +92,18 @@ def pools(lines: list[dict[str, Any]]) -> list[str]:
     return [
         f"{exact} of {len(rows)} boots have exactly the blocks that the rules give for the engine's own bytes.",
         "",
-        "| row | asked | tokens a block | bytes for the cache | blocks by rule | `num_gpu_blocks` | | planned GiB | measured GiB | error |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        *head(
+            "row",
+            "asked",
+            "tokens a block",
+            "bytes for the cache",
+            "blocks by rule",
+            "`num_gpu_blocks`",
+            "",
+            "planned GiB",
+            "measured GiB",
+            "error",
+        ),
         *rows,
     ]
 
@@ -105,8 +120,15 @@ def terms(catalog: Catalog, lines: list[dict[str, Any]]) -> list[str]:
         graphs = (line["log"].get("graph_capture") or ("", "-"))[1]
         rows.append(f"| {line['row']} | {' | '.join(f'{value / GIB:.2f}' for value in cells)} | {graphs} |")
     return [
-        "| row | weights by shape | weights loaded | other consumed | activation peak | graphs, estimate | graphs, captured |",
-        "|---|---|---|---|---|---|---|",
+        *head(
+            "row",
+            "weights by shape",
+            "weights loaded",
+            "other consumed",
+            "activation peak",
+            "graphs, estimate",
+            "graphs, captured",
+        ),
         *rows,
     ]
 
@@ -137,13 +159,24 @@ def rates(lines: list[dict[str, Any]], copy_bytes_s: float | None) -> list[str]:
         accepted = f"{fact['seen_acceptance']:.2f}" if fact["seen_acceptance"] else "-"
         rows.append(
             f"| {asked['drafter']} {asked['depth'] or ''}{' W4A16' if 'w4a16' in asked['checkpoint'] else ''}"
-            f"{' compiled' if asked['compile'] else ''} | {asked['kv']} | {asked['tp']} | {fact['prompt']:,} | {fact['batch']} "
-            f"| {accepted} | {sum(entry['rates']) / len(steps):.1f} | {step:.2f} | {spread:.1%} | "
+            f"{' compiled' if asked['compile'] else ''} | {asked['kv']} | {asked['tp']} | {fact['prompt']:,} "
+            f"| {fact['batch']} | {accepted} | {sum(entry['rates']) / len(steps):.1f} | {step:.2f} | {spread:.1%} | "
             + (f"{floor:.2f} | {floor / step:.0%} |" if floor else "- | - |")
         )
     return [
-        "| drafter | cache | TP | context | batch | accepted length | tok/s | step ms | spread | bytes / copy rate, ms | share |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        *head(
+            "drafter",
+            "cache",
+            "TP",
+            "context",
+            "batch",
+            "accepted length",
+            "tok/s",
+            "step ms",
+            "spread",
+            "bytes / copy rate, ms",
+            "share",
+        ),
         *rows,
     ]
 
@@ -181,7 +214,7 @@ def prefills(lines: list[dict[str, Any]]) -> list[str]:
             rows.append(
                 f"| {words_of(line['asked'])} | {prompt:,} | {mean:.2f} | {prompt / mean:,.0f} | {len(seconds)} |"
             )
-    return ["| engine | prompt tokens | seconds | tok/s | runs |", "|---|---|---|---|---|", *rows]
+    return [*head("engine", "prompt tokens", "seconds", "tok/s", "runs"), *rows]
 
 
 def failures(lines: list[dict[str, Any]]) -> list[str]:
@@ -191,10 +224,12 @@ def failures(lines: list[dict[str, Any]]) -> list[str]:
         if line["error"]:
             text = " ".join(str(line["error"]["text"]).split())[-300:].replace("|", "/")
             rows.append(f"| {line['row']} | {line['error']['type']} | {text} |")
-        for fact in line["facts"]:
-            if fact["fact"] == "failed":
-                rows.append(f"| {line['row']}: {fact['what']['what']} | {fact['type']} | {fact['text'][-200:]} |")
-    return ["| row | what | last words |", "|---|---|---|", *rows] if rows else ["Every row ended as it should."]
+        rows += [
+            f"| {line['row']}: {fact['what']['what']} | {fact['type']} | {fact['text'][-200:]} |"
+            for fact in line["facts"]
+            if fact["fact"] == "failed"
+        ]
+    return [*head("row", "what", "last words"), *rows] if rows else ["Every row ended as it should."]
 
 
 def commands(lines: list[dict[str, Any]]) -> list[str]:
@@ -206,7 +241,7 @@ def commands(lines: list[dict[str, Any]]) -> list[str]:
                 words = fact["command"].replace("|", "\\|")
                 words = words if len(words) < 100 else f"{words[:97]}..."
                 rows.append(f"| {line['row']} | `{words}` | {fact['exit']} | {fact['seconds']} |")
-    return ["| scenario | command | exit | seconds |", "|---|---|---|---|", *rows]
+    return [*head("scenario", "command", "exit", "seconds"), *rows]
 
 
 def rig_lines(lines: list[dict[str, Any]]) -> list[str]:
@@ -218,8 +253,10 @@ def rig_lines(lines: list[dict[str, Any]]) -> list[str]:
     copy = f" A device-to-device copy moved {copies[0]['median_bytes_s'] / 1e12:.2f} TB/s." if copies else ""
     names = ", ".join(f"{name} {versions[name]}" for name in ("vllm", "torch", "triton", "transformers") if versions)
     return [
-        (f"{len(rig['gpus'])} x {rig['gpus'][0] if rig['gpus'] else 'no GPU'}, driver {rig.get('driver')}, {names}; "
-        f"{' and '.join(dates)}; {len(lines)} rows.{copy}")
+        (
+            f"{len(rig['gpus'])} x {rig['gpus'][0] if rig['gpus'] else 'no GPU'}, driver {rig.get('driver')}, {names}; "
+            f"{' and '.join(dates)}; {len(lines)} rows.{copy}"
+        )
     ]
 
 
