@@ -35,7 +35,7 @@ def boot_of(row: dict[str, Any]) -> Boot:
     asked = row["asked"]
     block = asked["drafter"] == "dflash2"
     return Boot(
-        id=row["id"],
+        id=row.get("id") or row["row"],
         model="qwen3.8-27b",
         hardware="h200",
         gpus=asked["tp"],

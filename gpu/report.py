@@ -246,8 +246,10 @@ def commands(lines: list[dict[str, Any]]) -> list[str]:
 
 def rig_lines(lines: list[dict[str, Any]]) -> list[str]:
     """Return what the numbers were made on."""
-    versions = next((fact for line in lines for fact in line["facts"] if fact["fact"] == "versions"), {})
-    rig = next((line["rig"] for line in lines if line["rig"].get("gpus")), {"gpus": []})
+    versions: dict[str, Any] = next(
+        (fact for line in lines for fact in line["facts"] if fact["fact"] == "versions"), {}
+    )
+    rig: dict[str, Any] = next((line["rig"] for line in lines if line["rig"].get("gpus")), {"gpus": []})
     dates = sorted({line["date"][:10] for line in lines})
     copies = [fact for line in lines for fact in line["facts"] if fact["fact"] == "copy"]
     copy = f" A device-to-device copy moved {copies[0]['median_bytes_s'] / 1e12:.2f} TB/s." if copies else ""
@@ -283,7 +285,11 @@ def boots_yaml(lines: list[dict[str, Any]]) -> str:
         if asked["compile"]:
             continue
         boot = boot_of(line)
-        data = {key: value for key, value in jsonable(boot).items() if value not in (None, "")}
+        data = {
+            key: value
+            for key, value in jsonable(boot).items()
+            if value not in (None, "") and key not in ("approximate", "refused", "kind")
+        }
         data |= {
             "id": f"h200-{line['row']}",
             "weights_bytes": None,

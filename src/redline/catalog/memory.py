@@ -101,6 +101,31 @@ class Headroom:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepModel:
+    """Coefficients of one step of decoding, fitted on one GPU: `share` of the measured copy rate that reading weights
+    reaches, and what comes on top: fixed, a verified token, a pass of the drafter, a split over GPUs.
+
+    `band` is the largest relative error of a step that the fit had not seen. `compute` are the capabilities it may be
+    projected to; `weights` the formats.
+    """
+
+    id: str
+    hardware: str
+    compute: tuple[str, ...]
+    engine_versions: tuple[str, ...]
+    weights: tuple[str, ...]
+    copy_bytes_s: float
+    share: float
+    fixed_ms: float
+    token_us: float
+    pass_ms: float
+    split_ms: float
+    band: float
+    source: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PatchedAllocator:
     """A published figure that rests on a change to the engine's allocator, which plans here do not model."""
 
@@ -215,6 +240,7 @@ class MemoryLists:
     weight_formats: tuple[WeightFormat, ...] = ()
     overheads: tuple[OverheadTerm, ...] = ()
     headrooms: tuple[Headroom, ...] = ()
+    step_models: tuple[StepModel, ...] = ()
     patched_allocators: tuple[PatchedAllocator, ...] = ()
     boots: tuple[Boot, ...] = ()
     gguf_terms: tuple[GgufTerm, ...] = ()
@@ -233,6 +259,7 @@ class MemoryTables:
     weight_formats: Mapping[str, WeightFormat]
     overheads: Mapping[str, OverheadTerm]
     headrooms: Mapping[str, Headroom]
+    step_models: Mapping[str, StepModel]
     patched_allocators: Mapping[str, PatchedAllocator]
     boots: Mapping[str, Boot]
     gguf_terms: Mapping[str, GgufTerm]
