@@ -1,6 +1,6 @@
 """Run a plan of experiments within a time, keep every result as it comes, and go on where it stopped.
 
-    python3 run.py PLAN.yaml --state FOLDER --out FOLDER --seconds N [--lanes gpu0,gpu1,both] [--done FILE]...
+    python3 run.py PLAN.yaml --state FOLDER --out FOLDER --seconds N [--lanes gpu0,side,both] [--done FILE]...
 
 One line of JSON a row goes to FOLDER/evidence.jsonl, logs to FOLDER/logs.tgz. A row whose line is there already, or in
 a --done file, is skipped. Rows of one lane run in turn, lanes side by side; `both` comes when the others are through.
@@ -30,7 +30,7 @@ sys.path.insert(0, str(HERE))
 from rows import engine_arguments, read_plan
 from shapes import write_checkpoints
 
-GPUS = {"gpu0": "0", "gpu1": "1", "side": "1", "both": "0,1"}
+GPUS = {"gpu0": "0", "real": "1", "side": "1", "both": "0,1"}
 RESERVE_S = 6
 LOG_PATTERNS = {
     "available_gib": r"Available KV cache memory: (-?[\d.]+) GiB",

@@ -127,7 +127,8 @@ def first_light(stage: Stage) -> None:
     stage.adopt()
     stage.redline("doctor", seconds=60)
     stage.redline("get", TIER, seconds=120)
-    code = stage.redline("up", TIER, *stage_gpu(stage), "--no-measure", seconds=200)
+    small = ["--set", "GPU_MEMORY_UTILIZATION=0.05"]  # other work has most of that GPU
+    code = stage.redline("up", TIER, *stage_gpu(stage), *small, "--no-measure", seconds=200)
     stage.note("defaults", works=code == 0)
     (stage.state / "defaults-work").write_text("yes" if code == 0 else "no")
     stage.redline("logs", seconds=20)
