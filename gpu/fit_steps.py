@@ -1,6 +1,6 @@
 """Fit the cost of a decoding step from the evidence, say how well it predicts steps it has not seen, and check it.
 
-    .venv/bin/python gpu/fit_steps.py            print the coefficients as YAML, the errors, and the check on other rigs
+    .venv/bin/python gpu/fit_steps.py            print the coefficients, the errors, and the check on other rigs
 
 Non-negative least squares on relative errors; every boot is left out once to get the band. The check scales it to
 two RTX 3090 by memory rate and compares with decode rates that others published with their accepted length.
@@ -61,40 +61,64 @@ def measured(catalog: Catalog) -> list[tuple[str, str, StepWork, float]]:
     return found
 
 
-def main() -> None:
-    """Fit, leave out, check."""
-    catalog = load_catalog()
+def fitted(catalog: Catalog) -> tuple["np.ndarray[Any, Any]", list[tuple[str, float, float, float]]]:
+    """Return the coefficients, and of every setting: words, milliseconds, error of the fit, error without its boot."""
     items = measured(catalog)
     rows, steps = [features(work) for _, _, work, _ in items], [step for *_, step in items]
-    found = solve(rows, steps)
-    print(dict(zip(NAMES, found.round(4).tolist(), strict=True)))
-    unseen = []
+    found, errors = solve(rows, steps), []
     for row, words, work, step in items:
         others = [i for i, item in enumerate(items) if item[0] != row]
-        fitted = solve([rows[i] for i in others], [steps[i] for i in others])
-        error = float(np.dot(features(work), fitted)) / step - 1
-        seen = float(np.dot(features(work), found)) / step - 1
-        unseen.append(abs(error))
-        print(f"{words:60} {step:7.2f} ms  fitted {seen:+6.1%}  left out {error:+6.1%}")
-    print(f"median {np.median(unseen):.1%} worst {max(unseen):.1%}")
+        without = solve([rows[i] for i in others], [steps[i] for i in others])
+        seen, unseen = (float(np.dot(features(work), values)) / step - 1 for values in (found, without))
+        errors.append((words, step, seen, unseen))
+    return found, errors
+
+
+def model_of(found: "np.ndarray[Any, Any]", band: float) -> StepModel:
+    """Return the coefficients as the catalogue has them."""
     copy = next(fact["median_bytes_s"] for line in read_evidence() for fact in line["facts"] if fact["fact"] == "copy")
-    model = StepModel(
-        id="h200-bf16",
+    return StepModel(
+        id="h200-bf16-graphs",
         hardware="h200",
         compute=("9.0",),
         engine_versions=("0.33.0",),
         weights=("bf16",),
         copy_bytes_s=copy,
-        share=float(1e12 / found[0] / copy) if found[0] else 1.0,
+        share=float(1e12 / found[0] / copy),
         fixed_ms=float(found[1]),
         token_us=float(found[2]),
         pass_ms=float(found[3]),
         split_ms=float(found[4]),
-        band=max(unseen),
+        band=band,
         source="gpu/fit_steps.py",
     )
-    print(model)
-    check(catalog, model)
+
+
+def lines(catalog: Catalog) -> list[str]:
+    """Return the fit as lines of Markdown."""
+    found, errors = fitted(catalog)
+    unseen = [abs(error) for *_, error in errors]
+    model = model_of(found, max(unseen))
+    text = ", ".join(f"{name} {value:.3g}" for name, value in zip(NAMES, found, strict=True))
+    return [
+        f"Coefficients: {text}; that is {model.share:.0%} of the measured copy rate.",
+        f"Without its own boot: median error {np.median(unseen):.1%}, worst {max(unseen):.1%}, {len(errors)} settings.",
+        "",
+        "| setting | step ms | fitted | its boot left out |",
+        "|---|---|---|---|",
+        *(f"| {words} | {step:.2f} | {seen:+.1%} | {error:+.1%} |" for words, step, seen, error in errors),
+        "",
+        "The same coefficients scaled by memory rate to two RTX 3090, against published rates:",
+        "",
+        "| tier | step ms | accepted length | tok/s by the model | published prose to code | off by |",
+        "|---|---|---|---|---|---|",
+        *check(catalog, model),
+    ]
+
+
+def main() -> None:
+    """Print it."""
+    print("\n".join(lines(load_catalog())))
 
 
 # Published decode rates with the accepted length of the same rows (club-3090 BENCHMARKS rows, 2x RTX 3090).
@@ -105,18 +129,20 @@ PUBLISHED: Final = (
 )
 
 
-def check(catalog: Catalog, model: StepModel) -> None:
-    """Scale the model to RTX 3090 and compare."""
+def check(catalog: Catalog, model: StepModel) -> list[str]:
+    """Return rows of a table: the model scaled to RTX 3090 beside what was published."""
     record = catalog.hardware["rtx-3090"]
     rate = model.copy_bytes_s * record.bandwidth_bytes_s / catalog.hardware[model.hardware].bandwidth_bytes_s
+    rows = []
     for slug, accepted, published in PUBLISHED:
         inputs = vllm_inputs(catalog, resolve(catalog, slug, Layers()))
         seconds = step_seconds(model, step_work(inputs, batch=1, context_tokens=1000), rate)
         off = [accepted / seconds / value - 1 for value in published]
-        print(
-            f"{slug}: step {1000 * seconds:.1f} ms, {accepted / seconds:.0f} tok/s at {accepted}; published "
-            f"{published[0]} to {published[1]}: {off[0]:+.0%} to {off[1]:+.0%}"
+        rows.append(
+            f"| {slug} | {1000 * seconds:.1f} | {accepted} | {accepted / seconds:.0f} "
+            f"| {published[0]} to {published[1]} | {off[0]:+.0%} to {off[1]:+.0%} |"
         )
+    return rows
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """Write what `redline plan`'s own code says of every boot of a plan of experiments, before any of them is run.
 
-    .venv/bin/python gpu/predict.py [gpu/h200.yaml] [--check]
+    .venv/bin/python gpu/predict.py [gpu/h200.yaml]
 
 One line of JSON a boot goes beside the plan, `h200.predictions.jsonl`: pool, block and need, and the bytes left
-for the cache with their bounds. `--check` compares instead of writing, and ends with 1 where they differ.
+for the cache with their bounds. Once a plan has been run its file stays as it is.
 """
 
 import json
@@ -103,14 +103,11 @@ def predict(catalog: Catalog, row: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> int:
     """Write or check the predictions of a plan."""
-    words = [word for word in sys.argv[1:] if word != "--check"]
-    path = Path(words[0]) if words else Path(__file__).parent / "h200.yaml"
+    path = Path(sys.argv[1]) if sys.argv[1:] else Path(__file__).parent / "h200.yaml"
     catalog = load_catalog()
     rows = [row for row in read_plan(path)["rows"] if row["kind"] == "boot" and row["asked"]["shards"] == 1]
     text = "".join(json.dumps(predict(catalog, row)) + "\n" for row in rows)
     target = path.with_suffix(".predictions.jsonl")
-    if "--check" in sys.argv:
-        return int(not target.is_file() or target.read_text(encoding="utf-8") != text)
     target.write_text(text, encoding="utf-8")
     print(f"{len(rows)} predictions in {target}")
     return 0

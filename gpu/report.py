@@ -263,6 +263,13 @@ def rig_lines(lines: list[dict[str, Any]]) -> list[str]:
     ]
 
 
+def step_lines(catalog: Catalog) -> list[str]:
+    """Return the fit of a step's cost."""
+    from fit_steps import lines as fit_lines
+
+    return fit_lines(catalog)
+
+
 def tables(catalog: Catalog, lines: list[dict[str, Any]]) -> str:
     """Return the generated part of the page."""
     copies = [fact["median_bytes_s"] for line in lines for fact in line["facts"] if fact["fact"] == "copy"]
@@ -271,6 +278,7 @@ def tables(catalog: Catalog, lines: list[dict[str, Any]]) -> str:
         ("Pools", pools(lines)),
         ("Memory outside the cache", terms(catalog, lines)),
         ("Decode", rates(lines, copies[0] if copies else None)),
+        ("Cost of a step", step_lines(catalog)),
         ("Prefill", prefills(lines)),
         ("Commands on the host", commands(lines)),
         ("What failed", failures(lines)),
