@@ -192,7 +192,9 @@ def _engine_processes(stage: Stage) -> list[str]:
     done = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=False)
     mine = str(stage.bundle / "engine"), "VLLM::", MODEL
     return [
-        line[:200] for line in done.stdout.splitlines() if any(word in line for word in mine) and "boot.py" not in line
+        line[:200]
+        for line in done.stdout.splitlines()
+        if any(word in line for word in mine) and "boot.py" not in line and "run.py" not in line
     ]
 
 

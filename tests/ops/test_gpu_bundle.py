@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from redline.ops.gpu_bundle import _leave_out, _pack, _write_parts, _write_sums, contents
+from redline.catalog.load import load_catalog
+from redline.errors import UsageError
+from redline.ops.gpu_bundle import _leave_out, _pack, _write_parts, _write_sums, contents, make_bundle
+from redline.settings import load_settings
 
 
 @pytest.fixture
@@ -68,3 +71,14 @@ def test_what_is_left_out_is_gone(tmp_path: Path) -> None:
     (tmp_path / "vllm" / "kept.py").write_text("x")
     _leave_out(tmp_path, tuple(names))
     assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()] == ["vllm/kept.py"]
+
+
+def test_what_cannot_be_packed_is_refused_before_anything_is_fetched(tmp_path: Path) -> None:
+    catalog, settings = load_catalog(), load_settings()
+    with pytest.raises(UsageError, match="expected 1 to 60"):
+        next(make_bundle(catalog, settings, tmp_path / "new", part_mib=61))
+    with pytest.raises(UsageError, match="no such file"):
+        next(make_bundle(catalog, settings, tmp_path / "new", extra=(tmp_path / "nothing",)))
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UsageError, match="not empty"):
+        next(make_bundle(catalog, settings, tmp_path))
