@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings as property_settings
 
 from redline.artifacts.store import ensure
 from redline.catalog.load import load_catalog
@@ -20,6 +22,12 @@ from redline.launch.stop import end_orphan, find_orphans, stop
 from redline.settings import Settings, load_settings
 
 COMMAND_TIMEOUT_S = 110
+# A suite started in the background of a shell inherits "ignore", and would hand it on to the commands it interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+# An example takes the longer the busier the machine is; hypothesis has a profile of its own for CI, without a deadline.
+if "CI" not in os.environ:
+    property_settings.register_profile("redline", deadline=None)
+    property_settings.load_profile("redline")
 
 
 @pytest.fixture(scope="session")

@@ -48,6 +48,7 @@ SETTINGS_KNOBS: Final = (
     Knob("HF_ENDPOINT", "Address of a mirror of the Hugging Face hub. Default: the hub itself."),
     Knob("HF_HUB_OFFLINE", "1: fetch nothing from the hub, use what is in MODEL_DIR."),
     Knob("READY_TIMEOUT", "Seconds after which a server that is not ready has failed. Default: the engine's own."),
+    Knob("CHECK_PATIENCE", "Factor on the time limits of every check, 0.05 to 100. Default: 1."),
     Knob("HF_TOKEN", "Hugging Face token for gated repositories; never printed.", secret=True),
     Knob("REDLINE_API_KEY", "Key that clients must send to the server, and that redline sends.", secret=True),
 )

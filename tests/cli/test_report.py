@@ -1,6 +1,7 @@
 """`redline report` and `redline compare`, as a user types them, on records of their own."""
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -117,6 +118,16 @@ def test_compare_is_a_gate(record: Record, rate: float, code: int, word: str) ->
     found = call(compare, FAST, SUPER)
     assert word in found.output
     assert found.return_value == code
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_two_sets_of_the_same_are_never_called_faster(record: Record, seed: int) -> None:
+    """Seeded A/A: boots of one server scatter by 2 %, whichever set they are put in."""
+    dice = random.Random(seed)
+    sets = [[record(FAST, 80.0 * dice.gauss(1, 0.02), f"{arm}{boot}") for boot in range(4)] for arm in "ab"]
+    found = json.loads(call(compare, *(",".join(names) for names in sets), "--json").output)
+    assert found["verdict"] in ("equivalent", "undetermined")
+    assert found["rows"][0]["ratio"]["low"] < 1 < found["rows"][0]["ratio"]["high"]
 
 
 def test_compare_of_single_boots_is_undetermined(record: Record) -> None:

@@ -142,3 +142,11 @@ def test_a_rendering_is_refused_with_the_same_words(
         render_cluster(CATALOG, slug, Layers(environ=env), RIG, Path("/srv/models"), "sbatch", layout)
     assert rule_id in caught.value.details
     assert caught.value.exit_code == 5
+
+
+def test_a_router_for_everyone_is_said_beside_its_text() -> None:
+    where = (RIG, Path("/srv/models"), "replicas", Layout())
+    slug, opened = "vllm/qwen38-27b-dual-fast", Layers(environ={"BIND_HOST": "0.0.0.0", "REDLINE_API_KEY": "k" * 20})
+    said = {item.rule_id: item.severity for item in render_cluster(CATALOG, slug, opened, *where).findings}
+    assert said["router-open"] is Severity.WARN
+    assert "router-open" not in {item.rule_id for item in render_cluster(CATALOG, slug, Layers(), *where).findings}

@@ -52,6 +52,15 @@ server = http.server.ThreadingHTTPServer(("127.0.0.1", PORT), H)
 print("listening", flush=True)
 server.serve_forever()
 """
+# An engine that hears no SIGTERM, with a child that does not either.
+STUBBORN = """
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+code = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"
+child = subprocess.Popen([sys.executable, "-c", code])
+print("child", child.pid, flush=True)
+time.sleep(600)
+"""
 
 
 def make_plan(port: int, code: str = GOOD, **changes: Any) -> LaunchPlan:
@@ -112,12 +121,12 @@ def wait_for(condition: Callable[[], Any], limit_s: float = 20.0) -> Any:
 
 
 def log_words(folder: Path, first: str) -> list[list[str]]:
-    """Return the words of the log's lines that begin with a word."""
+    """Return the words of the log's whole lines that begin with a word."""
     try:
-        lines = (folder / "engine.log").read_text(errors="replace").splitlines()
+        lines = (folder / "engine.log").read_text(errors="replace").splitlines(keepends=True)
     except OSError:
         return []
-    return [line.split() for line in lines if line.startswith(first)]
+    return [line.split() for line in lines if line.startswith(first) and line.endswith("\n")]
 
 
 def plan_json(plan: LaunchPlan) -> dict[str, Any]:

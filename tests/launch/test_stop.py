@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.launch.scripted import Port, alive, boot, launch, log_words, make_plan, record_of, wait_for
+from tests.launch.scripted import STUBBORN, Port, alive, boot, launch, log_words, make_plan, record_of, wait_for
 
 from redline.launch.family import family_of, find_family
 from redline.launch.server import running_servers
@@ -133,3 +133,28 @@ def test_a_server_is_stopped_while_its_supervisor_appears(tmp_path: Path, free_p
     folder = launch(tmp_path, make_plan(free_port()), LOAD_S="30")
     stop(folder, record_of(folder))
     assert record_of(folder).state is ServerState.STOPPED
+
+
+def test_a_suspended_supervisor_is_woken_to_stop(tmp_path: Path, free_port: Port) -> None:
+    folder, record = boot(tmp_path, make_plan(free_port()))
+    assert record.supervisor is not None
+    os.kill(record.supervisor.pid, signal.SIGSTOP)
+    proof = stop(folder, record)
+    assert (proof.port_free, proof.outlived) == (True, "")
+    assert not record.supervisor.alive()
+    assert record_of(folder).state is ServerState.STOPPED
+
+
+def test_a_supervisor_that_does_not_end_is_killed_and_its_engine_too(
+    tmp_path: Path, free_port: Port, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = launch(tmp_path, make_plan(free_port(), STUBBORN, grace_s=60, timeout_s=300))
+    [[_, child]] = wait_for(lambda: log_words(folder, "child"))
+    record = record_of(folder)
+    assert record.supervisor is not None
+    monkeypatch.setattr("redline.launch.stop._BEYOND_ENGINE_S", -64.0)  # the plan's own 65 s, less all but one
+    proof = stop(folder, record, now=True)
+    assert proof.port_free
+    assert not record.supervisor.alive()
+    assert not alive(int(child))
+    assert record_of(folder).ended

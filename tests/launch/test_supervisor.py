@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.launch.scripted import (
     GOOD,
+    STUBBORN,
     Port,
     alive,
     boot,
@@ -102,16 +103,6 @@ def test_an_engine_that_restarts_itself_is_a_crash_loop(tmp_path: Path, free_por
     assert record.state is ServerState.FAILED
     assert "began its life 3 times and was never ready (a crash loop)" in (record.reason or "")
     assert "CUDA error 804" in (folder / "engine.log").read_text()
-
-
-STUBBORN = """
-import os, signal, subprocess, sys, time
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-code = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"
-child = subprocess.Popen([sys.executable, "-c", code])
-print("child", child.pid, flush=True)
-time.sleep(600)
-"""
 
 
 def test_an_engine_that_ignores_sigterm_is_killed_with_its_children(tmp_path: Path, free_port: Port) -> None:

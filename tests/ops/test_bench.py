@@ -21,6 +21,8 @@ from redline.record.run import create_run
 from redline.settings import load_settings
 from redline.workload.prompts import PromptClass
 
+pytestmark = pytest.mark.alone
+
 _SMALL = replace(
     HONEST_GREEDY,
     classes=(PromptClass.PROSE, PromptClass.CODE),

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from redline.bench.concurrency import ConcurrencyPlan
 from redline.checks.check import CheckResult, CheckStatus
 from redline.fake.spawn import fake_engine
@@ -10,6 +12,8 @@ from redline.ops.events import ConcurrencyDone
 from redline.probe.target import Target
 from redline.record.reading import read_events
 from redline.record.run import create_run
+
+pytestmark = pytest.mark.alone
 
 
 def _measured(tmp_path: Path, scenario: str, *settings: str, slots: int | None = 4) -> dict[str, CheckResult]:

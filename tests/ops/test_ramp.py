@@ -14,6 +14,8 @@ from redline.probe.target import Target
 from redline.record.reading import read_events
 from redline.record.run import create_run
 
+pytestmark = pytest.mark.alone
+
 _SLOW_PREFILL = ("--set", "speed.prefill_tok_s=20000.0", "--set", "speed.step_s=0.0005")
 
 

@@ -18,6 +18,8 @@ from redline.probe.target import Target
 from redline.record.reading import read_events
 from redline.record.run import create_run
 
+pytestmark = pytest.mark.alone
+
 _QUICK = (
     "--set", "speed.step_s=0.0005", "--set", "speed.prefill_tok_s=400000.0", "--set", "speed.overhead_s=0.0005",
 )  # fmt: skip
@@ -49,7 +51,7 @@ def test_a_healthy_engine_passes(tmp_path: Path) -> None:
     ("scenario", "check", "turns", "settings"),
     [
         ("memory-growth", "trend.memory", 50, ()),
-        ("slower-with-age", "trend.rate", 50, ("--set", "speed.step_s=0.002")),
+        ("slower-with-age", "trend.rate", 50, ("--set", "speed.step_s=0.003", "--set", "speed.age_factor=0.06")),
     ],
 )
 def test_what_changes_with_age_is_found(

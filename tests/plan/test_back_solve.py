@@ -152,6 +152,13 @@ BYTES = st.none() | st.integers(-(10**13), 10**13)
 WORDS = st.none() | st.sampled_from(["", "0.33.0", "v0.27.1", "9", "x.y", "fp8", "auto", "tq3", "triton", "flashinfer"])
 
 
+@pytest.mark.parametrize("context", [0, -10])
+def test_a_context_that_no_engine_serves_is_said(catalog: Catalog, context: int) -> None:
+    solved = _solve(catalog, _boots_with_both(catalog)[0], context=context, pool_tokens=-1)
+    assert (solved.blocks, solved.consistent, solved.boot) == (None, None, None)
+    assert f"a context of {context} tokens" in solved.reasons[0]
+
+
 @given(
     st.builds(
         BootFacts,

@@ -119,3 +119,19 @@ def test_a_run_cut_off_is_said() -> None:
     assert (
         "1 run did not reach the end: 2026-11-29-a1b." in report(make_record(finished=False)).answers.not_proved.words
     )
+
+
+@pytest.mark.parametrize(
+    ("check_id", "command"),
+    [
+        ("chat.basic", "redline verify"),
+        ("boot.log_assertions", "redline verify --suite full"),
+        ("ctx.ceiling", "redline verify --suite stress"),
+        ("soak.errors", "redline soak"),
+        ("ramp.cache_reuse", "redline ramp"),
+        ("of.another.redline", "redline verify"),
+    ],
+)
+def test_a_failed_check_is_asked_again_by_the_cheapest_command(check_id: str, command: str) -> None:
+    model = report(make_record([check(check_id, CheckStatus.FAIL, "no")]))
+    assert f"{command} {SLUG}" in model.answers.what_next.commands

@@ -1,11 +1,15 @@
 """What a server did over time and at depth, from every kind of record that tells."""
 
+from typing import Any
+
 import pytest
 from tests.report.records import check, drafted, make_record, sample, soak_turn
 
 from redline.bench.prefill import PrefillSample
 from redline.checks.ramp import RampTurn
+from redline.checks.stages import StagesPlan
 from redline.launch.outcome import ServerMemory
+from redline.record.reading import RunRecord
 from redline.report import behaviour
 from redline.workload.prompts import PromptClass
 
@@ -47,6 +51,20 @@ def test_memory_is_of_one_boot_on_one_clock() -> None:
     two = make_record([ServerMemory(server_id="b", phase="verify", resident_bytes=9)])
     points = behaviour.memory_points([two, one])
     assert [(point.at_s, point.resident_bytes) for point in points] == [(0.0, 1), (1.0, 2), (2.0, 3)]
+
+
+def test_memory_goes_through_the_stages_of_one_life() -> None:
+    def stage(phase: str, server: str = "a", **fields: Any) -> RunRecord:
+        reading = ServerMemory(server_id=server, phase=phase, resident_bytes=1)
+        return make_record([reading, reading], run_id=phase, **fields)
+
+    phases = [point.phase for point in behaviour.memory_points([stage("verify"), stage("bench")])]
+    assert sorted(phases) == ["bench", "bench", "verify", "verify"]
+    url: dict[str, Any] = {"server_id": None, "slug": None}
+    apart = [stage("verify", "unmanaged", **url), stage("bench", "unmanaged", **url)]
+    assert len(behaviour.memory_points(apart)) == 2  # nobody knows whether it was the same server
+    plan = make_record([StagesPlan(stages=())], run_id="r", **url)
+    assert len(behaviour.memory_points([plan, *apart])) == 4
 
 
 def test_the_ladder_names_its_depths() -> None:

@@ -1,9 +1,12 @@
 """Each part of a report comes from its records, and from nothing else."""
 
+from dataclasses import replace
+
 import pytest
-from tests.report.records import check, full_record, make_record, on_boots, sample
+from tests.report.records import SLUG, check, full_record, make_record, on_boots, sample
 
 from redline.checks.check import CheckStatus
+from redline.checks.stages import Stage, StageBegan, StagesPlan
 from redline.report import behaviour, extract
 from redline.workload.prompts import PromptClass
 
@@ -82,3 +85,16 @@ def test_a_full_record_fills_them_all() -> None:
     assert len(extract.boot_facts([record])[0].stages) == 3
     assert len(behaviour.needle_cells([record])) == 9
     assert len(behaviour.memory_points([record])) == 7
+
+
+def test_a_stage_under_way_is_told_from_one_cut_off() -> None:
+    rows = [StagesPlan(stages=(Stage.VERIFY, Stage.RAMP)), StageBegan(stage=Stage.VERIFY, run_id="r1")]
+    record = make_record(rows, finished=False)
+    for writing, expected in (
+        (True, [("not_run", "under way"), ("not_run", "under way")]),
+        (False, [("interrupted", "cut off"), ("not_run", "the report was cut off before it")]),
+    ):
+        found = extract.stage_rows([replace(record, writing=writing)])
+        assert [(row.state.value, row.reason) for row in found] == expected
+        assert {row.subject for row in found} == {SLUG}
+    assert extract.stage_rows([make_record()]) == ()

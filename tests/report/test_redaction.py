@@ -5,8 +5,10 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.report.records import sample
 
 from redline.checks.check import CheckResult, CheckStatus
+from redline.checks.stages import Stage, StageEnded, StagesPlan, StageState
 from redline.launch.outcome import ServerFailed
 from redline.record.codec import jsonable
 from redline.record.identity import make_identity
@@ -17,6 +19,8 @@ from redline.report.build import build_report
 from redline.report.html import render_html
 from redline.report.markdown import render_markdown
 from redline.report.row import benchmark_rows
+from redline.report.submission import make_submission
+from redline.workload.prompts import PromptClass
 
 SECRETS = {
     "hf_abcDEF12345678901234567890": "HF_TOKEN=hf_abcDEF12345678901234567890",
@@ -76,6 +80,9 @@ def test_no_secret_survives_a_whole_report(tmp_path: Path, words: list[str]) -> 
                 log_tail=tuple(words),
             )
         )
+        run.append(StagesPlan(stages=(Stage.SMOKE, Stage.QUICK), process=words[7]))
+        run.append(StageEnded(stage=Stage.SMOKE, state=StageState.BROKEN, reason=words[8], run_id=words[0]))
+        run.append(sample(PromptClass.PROSE, 0, None, error=words[1]))
         run.finish("failed", 6, words[5])
     record = load_run(run.directory, Redactor(IDENTITY))
     model = build_report([record], made_at="2026-11-29T20:00:00+00:00", redacted=True)
@@ -85,6 +92,7 @@ def test_no_secret_survives_a_whole_report(tmp_path: Path, words: list[str]) -> 
             render_markdown(model),
             benchmark_rows(model),
             json.dumps(jsonable(model), ensure_ascii=False),
+            json.dumps(jsonable(make_submission([record], made_at="", note="")), ensure_ascii=False),
         ]
     )
     plain = shown.replace("\\", "")  # Markdown's escapes do not hide a secret

@@ -3,7 +3,7 @@
 from redline.ops.doctor_host import pcie_line, peer_line
 from redline.ops.health import Health
 from redline.rig.gpu_memory import GpuHold, gpu_holds, parse_compute_apps
-from redline.rig.links import PcieLink, PeerLink, copy_while, parse_links, parse_topology
+from redline.rig.links import PcieLink, PeerLink, copy_while, interconnect_words, parse_links, parse_topology
 
 # nvidia-smi topo -m on two H200 of one host, captured with its escape sequences.
 TWO_H200 = (
@@ -54,6 +54,16 @@ def test_how_gpus_reach_each_other_names_the_setting_that_uses_it() -> None:
     assert "pcie_p2p" in peer_line((PeerLink(0, 1, "PHB", peer=True),)).message
     assert "through the host (PHB)" in peer_line((PeerLink(0, 1, "PHB", peer=False),)).message
     assert peer_line(()).health is Health.WARN
+
+
+def test_the_interconnect_is_said_in_a_phrase() -> None:
+    wide, narrow = PcieLink(0, 1, 4, 16, 16), PcieLink(1, 1, 4, 4, 16)
+    host, fast = PeerLink(0, 1, "PHB", peer=False), PeerLink(0, 1, "NV18", peer=True)
+    assert interconnect_words((wide, narrow), (host,)) == "through the host (PHB); PCIe x16 and x4"
+    busy = PcieLink(0, 5, 5, 16, 16, copied_gb_s=54.8)
+    assert interconnect_words((busy, busy), (fast,)) == "NVLink between all pairs; PCIe 5.0 x16"
+    assert "over PCIe" in interconnect_words((), (PeerLink(0, 1, "PHB", peer=True),))
+    assert interconnect_words((), ()) == "how the GPUs are joined is not known"
 
 
 def test_without_the_drivers_library_there_is_no_rate_and_no_crash() -> None:

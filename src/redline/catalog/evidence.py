@@ -37,6 +37,9 @@ METRICS: Final[Mapping[str, str]] = {
     "quality_pass3": "of 150",
     "checks_passed": "of 9",
     "stress_passed": "of 8",
+    "full_share": "share",
+    "stress_share": "share",
+    "soak_share": "share",
     "cv_narrative": "%",
     "cv_code": "%",
 }

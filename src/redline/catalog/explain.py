@@ -25,6 +25,9 @@ def explain_origin(catalog: Catalog, origin: str) -> str:
         model_id, _, row = rest.partition("/")
         model = catalog.models.get(model_id)
         return next((sampler.source for sampler in model.samplers if sampler.id == row), "") if model else ""
+    if kind == "evidence":
+        found = next((item for item in catalog.evidence.values() if item.id.startswith(f"{rest}/")), None)
+        return f"measured on {found.rig}, {found.date}; {found.source}" if found else ""
     return _LAYERS.get(kind, "")
 
 

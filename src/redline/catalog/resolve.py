@@ -63,7 +63,25 @@ def resolve(catalog: Catalog, slug: str, layers: Layers) -> ResolvedTier:
             next_step="Correct the rules of the catalogue.",
             details=tuple(text for _, text in settled.problems),
         )
-    return ResolvedTier(key=key, **settled.values)
+    return ResolvedTier(key=key, **_lifted(catalog, key, settled.values))
+
+
+def _lifted(catalog: Catalog, key: TierKey, values: Mapping[str, Sourced[Any]]) -> dict[str, Sourced[Any]]:
+    """Return the values with the status that evidence has earned, where that is more than the rules state.
+
+    A tier that somebody still works at (incubating) is not lifted.
+    """
+    from redline.catalog.standing import LIFTED, standing  # standing reads evidence through this module
+
+    stated = values["status"].value
+    if stated not in LIFTED:
+        return dict(values)
+    found = standing(catalog, key.slug)
+    if found.earned is None or found.earned.value not in LIFTED[stated]:
+        return dict(values)
+    origin = f"evidence:{found.rests_on[0].rpartition('/')[0]}"
+    lacks = f"for {found.next_status.value} it lacks: {'; '.join(found.missing)}" if found.next_status else None
+    return {**values, "status": Sourced(found.earned.value, origin), "status_note": Sourced(lacks, origin)}
 
 
 def settle(catalog: Catalog, key: TierKey, layers: Layers) -> Settled:

@@ -1,6 +1,7 @@
 """YAML text into plain values, with the line of every value kept. Knows YAML, not what the catalogue means.
 
-Duplicate keys are refused. Words that YAML 1.1 reads as something else (`on`, `no`, `1e3`) stay what they look like
+Duplicate keys are refused, and so are references (`&a`, `*a`): a few lines of them can stand for gigabytes, or for
+themselves. Words that YAML 1.1 reads as something else (`on`, `no`, `1e3`) stay what they look like
 only when quoted, so a bare one is refused wherever text is expected, by the strict types that read these values.
 """
 
@@ -25,7 +26,7 @@ def parse_yaml(text: str) -> tuple[Any, Lines]:
     """Return the document's value and the line of each path in it.
 
     Raises:
-        YamlError: not YAML, or a key given twice.
+        YamlError: not YAML, a key given twice, a reference, or nested beyond any sense.
     """
     loader = _Loader(text)
     try:
@@ -33,7 +34,9 @@ def parse_yaml(text: str) -> tuple[Any, Lines]:
         if node is None:
             return {}, {(): 1}
         lines: Lines = {}
-        return _build(loader, node, (), lines), lines
+        return _build(loader, node, (), lines, set()), lines
+    except RecursionError:
+        raise YamlError("it is nested too deeply", 1) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise YamlError(str(error.problem), mark.line + 1 if mark else 1) from None
@@ -41,7 +44,10 @@ def parse_yaml(text: str) -> tuple[Any, Lines]:
         loader.dispose()
 
 
-def _build(loader: yaml.SafeLoader, node: yaml.Node, path: tuple[str | int, ...], lines: Lines) -> Any:
+def _build(loader: yaml.SafeLoader, node: yaml.Node, path: tuple[str | int, ...], lines: Lines, seen: set[int]) -> Any:
+    if id(node) in seen:
+        raise YamlError("it refers to a value elsewhere; write the value out", node.start_mark.line + 1)
+    seen.add(id(node))
     lines[path] = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
         result: dict[Any, Any] = {}
@@ -49,9 +55,9 @@ def _build(loader: yaml.SafeLoader, node: yaml.Node, path: tuple[str | int, ...]
             key = loader.construct_object(key_node, deep=True)
             if key in result:
                 raise YamlError(f"key {key!r} is given twice", key_node.start_mark.line + 1)
-            result[key] = _build(loader, value_node, (*path, key), lines)
+            result[key] = _build(loader, value_node, (*path, key), lines, seen)
             lines[*path, key] = key_node.start_mark.line + 1
         return result
     if isinstance(node, yaml.SequenceNode):
-        return [_build(loader, item, (*path, index), lines) for index, item in enumerate(node.value)]
+        return [_build(loader, item, (*path, index), lines, seen) for index, item in enumerate(node.value)]
     return loader.construct_object(node, deep=True)

@@ -14,13 +14,14 @@ from redline.cli.screen import Screen
 from redline.cli.up_view import UpView
 from redline.errors import ExitCode, UsageError
 from redline.ops.ab import AbPlan, bench_ab, require_comparable, settled
-from redline.ops.bench import BenchJob, bench_quick, bench_regime, over_boots, used_prompts
+from redline.ops.bench import BenchJob, bench_quick, bench_regime, over_boots
 from redline.ops.events import Began, Measured, PrefillDone, PrefillMeasured, SampleDone
-from redline.ops.prove import Subject, find_subject, recorded, served_by
+from redline.ops.prove import bench_job, find_subject, recorded
 from redline.ops.reboot import reboot
 from redline.ops.servers import pick_server, target_of
 from redline.record.run import create_run
 from redline.rig.detect import detect_rig
+from redline.rig.links import rig_record
 from redline.settings import Settings
 
 Where = tuple[str | None, str | None, str | None]
@@ -79,7 +80,7 @@ def run_boots(catalog: Catalog, settings: Settings, where: Where, options: dict[
     with Screen(quiet=as_json) as screen, recorded(settings, subject, "bench", {"prompts": regime.seed or 0}) as run:
         screen.text(f"{regime.name} on {subject.target.slug or subject.target.url}, {boots} boot{'s' * (boots > 1)}")
         view, proof = UpView(screen), ProofView(screen)
-        job = _job(settings, subject, options)
+        job = bench_job(settings, subject, prefill=options["prefill"], timeout_s=options["timeout_s"])
         for number in range(boots):
             if number:
                 job = _next_boot(settings, job, view)
@@ -127,21 +128,6 @@ def _next_boot(settings: Settings, job: BenchJob, view: UpView) -> BenchJob:
             return replace(job, target=target_of(record, settings), boot_id=record.server_id, used=frozenset())
 
 
-def _job(settings: Settings, subject: Subject, options: dict[str, Any]) -> BenchJob:
-    server_id = subject.target.server_id
-    lookup = "lookup" in str(((subject.conditions.get("resolved") or {}).get("drafter") or {}).get("value"))
-    return BenchJob(
-        target=subject.target,
-        boot_id=server_id or "unmanaged",
-        context_tokens=served_by(subject).context_tokens,
-        used=used_prompts(settings.runs_dir, server_id) if lookup else frozenset(),
-        thinking_switch=subject.facts.model is None or subject.facts.model.capabilities.thinking.offered,
-        prefill=options["prefill"],
-        timeout_s=options["timeout_s"],
-        conditions=subject.conditions,
-    )
-
-
 def run_ab(catalog: Catalog, settings: Settings, options: dict[str, Any], *, as_json: bool) -> int:
     """Measure two tiers against each other, boots in the order A B B A."""
     regime = chosen_regime(options)
@@ -163,7 +149,7 @@ def run_ab(catalog: Catalog, settings: Settings, options: dict[str, Any], *, as_
         url=None,
         slug=f"{plan.a} against {plan.b}",
         driver_version=rig.driver_version,
-        rig=rig.fingerprint,
+        rig=rig_record(rig),
         seeds={"prompts": regime.seed or 0},
         overrides=plan.overrides,
     )

@@ -74,7 +74,7 @@ def speed_words(speed: "Speed | None") -> str:
     """Return decode rates of prose and code, in brackets with their engine where they do not count; blank for none."""
     if speed is None:
         return ""
-    narrative, code = (f"{value:g}" if value else "-" for value in (speed.narrative_tok_s, speed.code_tok_s))
+    narrative, code = (f"{round(value, 2):g}" if value else "-" for value in (speed.narrative_tok_s, speed.code_tok_s))
     if speed.counts:
         return f"{narrative}/{code}"
     return f"({narrative}/{code} on {speed.engine_version}{' patched' if speed.patched else ''})"

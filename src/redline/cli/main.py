@@ -38,6 +38,9 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "concurrency": ("redline.cli.concurrency", "concurrency", "Measure streams side by side, against the slots."),
     "runs": ("redline.cli.runs", "runs", "List what was done and measured."),
     "report": ("redline.cli.report", "report", "Describe runs, or this rig, ready to be shared."),
+    "submit": ("redline.cli.submit", "submit", "Make files of runs to hand in, looked through first."),
+    "evidence": ("redline.cli.evidence", "evidence", "Take in what others have measured."),
+    "site": ("redline.cli.site", "site", "Make pages of the tiers and of recorded runs."),
     "compare": ("redline.cli.compare", "compare", "Compare two runs or tiers, with intervals."),
     "diagnose": ("redline.cli.diagnose", "diagnose", "Say what went wrong, from an engine's log."),
     "fake-engine": (

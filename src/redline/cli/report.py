@@ -15,11 +15,21 @@ if TYPE_CHECKING:
     from redline.report.model import ReportModel
     from redline.settings import Settings
 
+_STAGES = ("verify", "stress", "soak", "bench", "ramp")
+
 
 @click.command()
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @click.option("--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write one HTML page.")
 @click.option("--md", "as_markdown", is_flag=True, help="Write Markdown to standard output (the default).")
+@click.option("--full", is_flag=True, help="First verify, stress, soak, measure and ramp the server; takes long.")
+@click.option("--bench", "short", is_flag=True, help="First verify and measure the server, in a minute or two.")
+@click.option("--resume", is_flag=True, help="Go on with the last --full or --bench of this server that was cut off.")
+@click.option("--skip", "skipped", multiple=True, type=click.Choice(_STAGES), help="With --full: leave a stage out.")
+@click.option("--soak-turns", type=click.IntRange(min=1), help="With --full: turns of the soak; default 50.")
+@click.option("--request-timeout", "timeout_s", type=float, default=300.0, show_default=True, help="Seconds an answer.")
+@click.option("--url", help="With --full or --bench: any OpenAI-compatible endpoint, instead of a server of redline.")
+@click.option("--model", help="Model name to send with --url; default: the first that it lists.")
 @click.option("--row", "as_row", is_flag=True, help="Write a row of a benchmark table, as Markdown.")
 @click.option("--preview", is_flag=True, help="Show what redaction takes out, as a diff; write nothing else.")
 @click.option("--no-redact", is_flag=True, help="Take nothing out: for your own eyes.")
@@ -29,6 +39,14 @@ def report(
     html_file: Path | None,
     *,
     as_markdown: bool,
+    full: bool,
+    short: bool,
+    resume: bool,
+    skipped: tuple[str, ...],
+    soak_turns: int | None,
+    timeout_s: float,
+    url: str | None,
+    model: str | None,
     as_row: bool,
     preview: bool,
     no_redact: bool,
@@ -37,28 +55,40 @@ def report(
     """Describe runs, ready to be shared: names, paths, addresses and secrets are taken out.
 
     RUN is the id of a run, its last letters, `last`, or a slug for all runs of a tier. Without RUN: this rig and its
-    last boots, failed ones with the end of their logs.
+    last boots, failed ones with the end of their logs. With --full or --bench RUN is a server instead, and the report
+    is written into the run's own folder, whatever ends it.
     """
     if preview and no_redact:
         raise UsageError("--preview shows what redaction takes out; --no-redact takes nothing out.")
     settings = load_settings()
+    if full or short or resume:
+        from redline.cli.report_stages import Asked, report_stages
+
+        if preview or (full and short) or len(runs) > 1:
+            raise UsageError("--full, --bench and --preview exclude each other, and take one server.")
+        if resume and (skipped or soak_turns or short):
+            raise UsageError("--resume goes on with the stages that the earlier report has; it takes no others.")
+        asked = Asked(runs[0] if runs else None, url, model, short, resume, frozenset(skipped), soak_turns, timeout_s)
+        return report_stages(settings, asked, html_file, redact=not no_redact, as_json=as_json)
+    if skipped or soak_turns or url or model:
+        raise UsageError("--skip, --soak-turns, --url and --model go with --full or --bench.")
     if preview:
         return _preview(settings, runs)
-    model = _model(settings, runs, redact=not no_redact)
+    found = _model(settings, runs, redact=not no_redact)
     if html_file is not None:
-        _write_page(model, html_file, quiet=as_json or as_markdown or as_row)
+        write_page(found, html_file, quiet=as_json or as_markdown or as_row)
     if as_json:
         from redline.record.codec import jsonable
 
-        click.echo(json.dumps(jsonable(model)))
+        click.echo(json.dumps(jsonable(found)))
     if as_row:
         from redline.report.row import benchmark_rows
 
-        click.echo(benchmark_rows(model), nl=False)
+        click.echo(benchmark_rows(found), nl=False)
     if as_markdown or not (as_json or as_row or html_file):
         from redline.report.markdown import render_markdown
 
-        click.echo(render_markdown(model), nl=False)
+        click.echo(render_markdown(found), nl=False)
     return ExitCode.DONE
 
 
@@ -68,7 +98,8 @@ def _model(settings: "Settings", runs: tuple[str, ...], *, redact: bool) -> "Rep
     return report_runs(settings, runs, redact=redact) if runs else report_rig(settings, redact=redact)
 
 
-def _write_page(model: "ReportModel", path: Path, *, quiet: bool) -> None:
+def write_page(model: "ReportModel", path: Path, *, quiet: bool) -> None:
+    """Write a report as one page, and say where and how large it is."""
     from redline.record.files import write_atomic
     from redline.report.html import render_html
     from redline.units import format_bytes

@@ -1,6 +1,7 @@
 """`up` and `restart`."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -8,7 +9,7 @@ import click
 from redline.cli.options import json_option, override_options, overrides_from, settings_from, tier_options
 from redline.cli.screen import Screen, program
 from redline.errors import ExitCode
-from redline.settings import load_settings
+from redline.settings import Settings, load_settings
 
 
 @click.command()
@@ -21,6 +22,7 @@ from redline.settings import load_settings
 @click.option("--beside", is_flag=True, help="Stop nothing, unless it holds the same port.")
 @click.option("--rollback", is_flag=True, help="When the new server fails, start again what it replaced.")
 @click.option("--measure/--no-measure", default=True, help="Measure a few prompts after the checks.")
+@click.option("--replicas", type=click.IntRange(1, 16), default=1, help="Several copies behind a router.")
 @json_option
 def up(
     slug: str | None,
@@ -30,6 +32,7 @@ def up(
     beside: bool,
     rollback: bool,
     measure: bool,
+    replicas: int,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -41,7 +44,6 @@ def up(
     from redline.catalog.load import load_catalog
     from redline.cli.up_view import UpView
     from redline.ops.prepare import UpRequest
-    from redline.ops.up import up as run_up
 
     overrides = overrides_from(options)
     settings = settings_from(options)
@@ -51,13 +53,23 @@ def up(
     )
     with Screen(quiet=as_json) as screen:
         view = UpView(screen)
-        for event in run_up(catalog, settings, request):
+        for event in _steps(catalog, settings, request, replicas):
             view.show(event)
         if as_json:
             click.echo(json.dumps(view.as_json()))
         else:
             view.finish()
     return view.exit_code
+
+
+def _steps(catalog: Any, settings: Settings, request: Any, replicas: int) -> Iterator[Any]:
+    if replicas > 1:
+        from redline.ops.replicas import up_replicas
+
+        return up_replicas(catalog, settings, request, replicas)
+    from redline.ops.up import up as run_up
+
+    return run_up(catalog, settings, request)
 
 
 @click.command()

@@ -8,6 +8,7 @@ from redline.launch.state import FINAL_STATES, PREPARING_STATES, ServerRecord, S
 from redline.launch.stop import Stopped
 from redline.ops.server_events import (
     AlreadyRunning,
+    CopyStarted,
     Outlived,
     Replacing,
     RollingBack,
@@ -64,6 +65,9 @@ class ServerView:
                 self.server = event.server
                 screen.line("start", self._stage_words(event.seconds))
                 self._stages = []
+            case CopyStarted():
+                self._stages = []  # steps of several servers at once tell nobody anything
+                screen.line("copy", f"{event.number} of {event.total} at {event.server.url}")
             case AlreadyRunning():
                 self.server, self.already_running = event.server, True
                 screen.line("serving", f"{event.server.slug} is already running with these settings", colour="green")

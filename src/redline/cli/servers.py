@@ -52,7 +52,14 @@ def ps(*, as_json: bool) -> int:
         click.echo(f"No server is running. Start one with `{program()} up`.")
     for row in rows:
         where = f"container {row.container[:12]}" if row.container else f"pid {row.pid or '-'}"
-        words = [row.slug, row.state, f"{row.url}/v1", f"model {row.served_model}", where]
+        words = [
+            row.slug,
+            *([row.role] if row.role else []),
+            row.state,
+            f"{row.url}/v1",
+            f"model {row.served_model}",
+            where,
+        ]
         words += [f"{row.memory_bytes / MIB:.0f} MiB", f"up {format_seconds(row.uptime_s)}"]
         if row.progress is not None:
             words.append(f"{100 * row.progress:.0f} %")

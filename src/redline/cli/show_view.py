@@ -9,6 +9,7 @@ import click
 from redline.artifacts.disk import tier_artifacts
 from redline.catalog.explain import counts, evidence_of, explain_origin, hazards_of
 from redline.catalog.fields import ABSENT, TIER_FIELDS, ResolvedTier
+from redline.catalog.standing import LIFTED, standing
 from redline.catalog.types import Artifact, Catalog, Evidence, Hub, Undeclared
 
 
@@ -30,11 +31,20 @@ def write_tier(catalog: Catalog, tier: ResolvedTier, *, explain: bool) -> None:
     model = catalog.models[tier.key.model]
     note = f": {tier.status_note.value}" if tier.status_note.value else ""
     click.echo(f"{tier.slug}\n  {model.title}, {tier.key.series} series, {tier.key.depth.value}")
-    click.echo(f"  {tier.status.value}{note}\n")
+    click.echo(f"  {tier.status.value}{note}")
+    _write_standing(catalog, tier)
+    click.echo()
     _write_fields(catalog, tier, explain=explain)
     _write_artifacts(tier_artifacts(catalog, tier))
     _write_hazards(catalog, tier)
     _write_evidence(catalog, tier)
+
+
+def _write_standing(catalog: Catalog, tier: ResolvedTier) -> None:
+    """Write what evidence still lacks for the next status, where evidence can lift this one."""
+    found = standing(catalog, tier.slug)
+    if tier.status.value in LIFTED and found.next_status and not tier.status.origin.startswith("evidence:"):
+        click.echo(_wrapped(f"for {found.next_status.value} it needs: {'; '.join(found.missing)}", "  "))
 
 
 def _write_fields(catalog: Catalog, tier: ResolvedTier, *, explain: bool) -> None:

@@ -15,6 +15,7 @@ from redline.guard.context import GuardContext
 from redline.guard.finding import Finding, Severity
 from redline.guard.parallel import undivided_heads
 from redline.guard.registry import guard
+from redline.guard.serving import LOOPBACK
 from redline.plan.spread import Cut, Spread
 
 VERSIONS: Final = "vLLM 0.33.0"
@@ -42,6 +43,23 @@ def judge_command(argv: Sequence[str], model: Model) -> tuple[Finding, ...]:
 def judge_spread(spread: Spread, model: Model, *, gpus_of_tier: int) -> tuple[Finding, ...]:
     """Return what is legal and still a poor choice. `gpus_of_tier` is how many GPUs the tier itself needs."""
     return tuple(_warnings(spread, model, gpus_of_tier))
+
+
+def judge_router(host: str) -> tuple[Finding, ...]:
+    """Return what is wrong with the address that a router listens on."""
+    if host in LOOPBACK:
+        return ()
+    return (
+        _finding(
+            Severity.REFUSE,
+            "router-open",
+            f"A router on {host} could be reached by others, and it asks nobody for a key before it adds or removes "
+            "servers: whoever reaches it may have requests, with their keys, sent to a machine of his own.",
+            "Keep the router on 127.0.0.1, and put a proxy before it that lets through /v1 alone.",
+            "vllm-router 0.1.17: POST /workers, /add_worker and /remove_worker answer 200 without a key",
+            "vllm-router 0.1.17",
+        ),
+    )
 
 
 class _Words:

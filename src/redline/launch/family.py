@@ -1,7 +1,8 @@
 """The processes that belong to one server, and how they are ended. Everything else is a stranger and never touched.
 
 A process belongs to it when it is the engine that its record names, by pid and start time; when the supervisor saw it
-among the engine's and wrote it down; or when it is in the engine's group or session and nothing speaks against that.
+among the engine's and wrote it down; when it is in the engine's group or session and nothing speaks against that; or
+when it carries the server's mark in its environment.
 """
 
 import json
@@ -86,11 +87,16 @@ def family_of(directory: Path, record: ServerRecord, table: ProcessTable | None 
     found = table if table is not None else read_processes()
     if record.engine_process is None:
         return _marked(record, found)
-    return find_family(record.server_id, record.engine_process, seen_processes(directory), found)
+    family = find_family(record.server_id, record.engine_process, seen_processes(directory), found)
+    if record.supervised:
+        return family
+    # One in a session of its own, that the supervisor did not live to write down, is known by its mark alone.
+    known = {row.pid for row in family.members}
+    return Family((*family.members, *(row for row in _marked(record, found).members if row.pid not in known)))
 
 
 def _marked(record: ServerRecord, table: ProcessTable) -> Family:
-    """Return the processes that carry the server's mark: its supervisor ended before it could name the engine."""
+    """Return the processes that carry the server's mark: its supervisor ended before it could name them all."""
     supervisor = record.supervisor
     if supervisor is None or supervisor.boot_id != boot_id() or record.form == "docker":
         return Family(())

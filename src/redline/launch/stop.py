@@ -35,6 +35,7 @@ _PORT_FREE_S: Final = 3.0
 _GPU_FREE_S: Final = 15.0
 _SUPERVISOR_APPEARS_S: Final = 5.0
 _DIES_WITH_IT_S: Final = 0.5
+_SUPERVISOR_DIES_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +138,13 @@ def stopping(directory: Path, record: ServerRecord, *, now: bool = False) -> Gen
     supervisor = record.supervisor
     if supervisor is not None and supervisor.alive():
         supervisor.send(signal.SIGINT if now else signal.SIGTERM)
+        supervisor.send(signal.SIGCONT)  # one that somebody suspended would hear nothing
         yield from _await_end(directory, supervisor)
         if supervisor.alive():
-            raise FaultError(
-                f"The supervisor of {record.slug}, process {supervisor.pid}, would not end.",
-                next_step="See its supervisor.log; `redline down --now` stops without waiting for requests.",
-            )
+            yield "its supervisor does not answer and is killed"
+            _kill(record, supervisor)
+            left = family_of(directory, record)
+            outlived = left.describe() if left.members else ""
     elif family.members:
         outlived = family.describe()
     current = read_record(directory) or record
@@ -150,6 +152,15 @@ def stopping(directory: Path, record: ServerRecord, *, now: bool = False) -> Gen
         outlived = outlived or ("" if current.container is None else f"container {current.container[:12]}")
         _end_left(directory, repaired(directory, current))
     return _proof(record, began, held, on_gpu, outlived)
+
+
+def _kill(record: ServerRecord, supervisor: ProcessId) -> None:
+    supervisor.send(signal.SIGKILL)
+    if not _wait(lambda: not supervisor.alive(), _SUPERVISOR_DIES_S):
+        raise FaultError(
+            f"The supervisor of {record.slug}, process {supervisor.pid}, would not end.",
+            next_step="See its supervisor.log. A restart of the machine frees it.",
+        )
 
 
 def _with_supervisor(directory: Path, record: ServerRecord) -> ServerRecord:

@@ -14,7 +14,7 @@ from redline.engine.registry import get_engine
 from redline.engine.router import Policy
 from redline.errors import UsageError
 from redline.guard.finding import Finding, GuardRefusal, Severity
-from redline.guard.topology import judge_command, judge_spread
+from redline.guard.topology import judge_command, judge_router, judge_spread
 from redline.launch.render.lws import render_lws
 from redline.launch.render.multinode import node_plans, render_multinode
 from redline.launch.render.replicas import render_replicas
@@ -62,7 +62,10 @@ def render_cluster(
     judged = _judge(catalog, tier, spread, plan)
     if any(finding.severity is Severity.REFUSE for finding in judged):
         raise GuardRefusal(judged)
-    findings = _once((*judged, *tier_findings(catalog, tier, rig, layers)))
+    # A text is not a running router: what `up` refuses, a rendering says.
+    open_router = judge_router(plan.host) if kind == "replicas" else ()
+    said = tuple(replace(finding, severity=Severity.WARN) for finding in open_router)
+    findings = _once((*judged, *said, *tier_findings(catalog, tier, rig, layers)))
     return Rendering(
         slug=tier.slug,
         kind=kind,

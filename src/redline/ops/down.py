@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from redline.launch.group import Server, fronts, group_of, read_groups, together
 from redline.launch.server import running_servers
 from redline.launch.state import ServerRecord
 from redline.launch.stop import Orphan, Stopped, end_orphan, find_orphans, stopping
@@ -28,7 +29,7 @@ def down(
         for orphan in orphans:
             yield Outlived(orphan=orphan)
             yield end_orphan(orphan)
-        for folder, record in servers:
+        for folder, record in _with_group(settings, servers):
             yield from stop_with_words(folder, record, now=now)
 
 
@@ -44,6 +45,21 @@ def stop_with_words(folder: Path, record: ServerRecord, *, now: bool = False) ->
             return
 
 
+def _with_group(settings: Settings, chosen: list[Server]) -> list[Server]:
+    """Return servers in the order to stop them.
+
+    A router brings its copies along, and so does a copy whose router is gone; a copy behind a router goes alone.
+    """
+    groups, running = read_groups(settings.servers_dir), running_servers(settings.servers_dir)
+    alive = {record.server_id for _, record in running}
+    if len(chosen) == 1:
+        name = chosen[0][1].server_id
+        group = group_of(groups, name)
+        if group is None or (name != group.router and group.router in alive):
+            return chosen
+    return together(running, groups, [record.server_id for _, record in chosen])
+
+
 def _meant(
     settings: Settings, name: str | None, *, everything: bool
 ) -> tuple[list[tuple[Path, ServerRecord]], list[Orphan]]:
@@ -53,11 +69,13 @@ def _meant(
         raise none_running(settings)
     if everything:
         return servers, orphans
+    front = fronts(servers, read_groups(settings.servers_dir))
     if name is None:
-        if len(records) > 1:
-            raise several(records)
-        return servers, orphans
-    chosen = [item for item in servers if item[1].called(name)][:1]
+        seen = [record for _, record in front] + [orphan.record for orphan in orphans]
+        if len(seen) > 1:
+            raise several(seen)
+        return front, orphans
+    chosen = [item for item in (*front, *servers) if item[1].called(name)][:1]
     left = [orphan for orphan in orphans if orphan.record.called(name)]
     if not chosen and not left:
         raise not_called(name, records)

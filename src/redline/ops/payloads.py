@@ -9,6 +9,7 @@ import redline.checks.check
 import redline.checks.ramp
 import redline.checks.soak
 import redline.checks.soak_verdict
+import redline.checks.stages
 import redline.launch.outcome
 import redline.ops.bench
 import redline.ops.soak

@@ -10,8 +10,10 @@ from typing import Any
 from redline.catalog.explain import served_model
 from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog
+from redline.engine.router import ROUTER
 from redline.launch.state import ServerState
-from redline.ops.facts import server_facts
+from redline.ops.bench import BenchJob, used_prompts
+from redline.ops.facts import patience_of, server_facts
 from redline.ops.launching import CONDITIONS_FILE
 from redline.ops.servers import pick_server, target_of, wait_ready
 from redline.ops.verify import Facts
@@ -22,6 +24,7 @@ from redline.record.files import read_json
 from redline.record.manifest import FieldRecord
 from redline.record.run import Run, create_run
 from redline.rig.detect import detect_rig
+from redline.rig.links import rig_record
 from redline.settings import Settings
 
 
@@ -56,7 +59,10 @@ def find_subject(catalog: Catalog, settings: Settings, name: str | None, url: st
     known = served_model(catalog, resolve(catalog, key.slug, settings.layers)) if key else None
     return Subject(
         target=target_of(record, settings),
-        facts=server_facts(record, folder, known, drafter=drafter, depth=depth),
+        # A router has no counters of its own; drafting is proved on each copy.
+        facts=server_facts(
+            settings, record, folder, known, drafter=drafter, depth=0 if record.engine == ROUTER else depth
+        ),
         conditions=conditions,
         pid=record.engine_process.pid if record.engine_process else None,
     )
@@ -76,6 +82,26 @@ def served_by(subject: Subject) -> Served:
     return asyncio.run(ask())
 
 
+def bench_job(settings: Settings, subject: Subject, *, prefill: bool = True, timeout_s: float = 600.0) -> BenchJob:
+    """Return what is to be measured of a subject, without the prompts that a lookup drafter has seen.
+
+    Raises:
+        EndpointError: the server does not answer.
+    """
+    server_id = subject.target.server_id
+    lookup = "lookup" in str(((subject.conditions.get("resolved") or {}).get("drafter") or {}).get("value"))
+    return BenchJob(
+        target=subject.target,
+        boot_id=server_id or "unmanaged",
+        context_tokens=served_by(subject).context_tokens,
+        used=used_prompts(settings.runs_dir, server_id) if lookup else frozenset(),
+        thinking_switch=subject.facts.model is None or subject.facts.model.capabilities.thinking.offered,
+        prefill=prefill,
+        timeout_s=timeout_s,
+        conditions=subject.conditions,
+    )
+
+
 def new_seed() -> int:
     """Return a seed for content that no earlier run had: what a server has seen once, its caches know."""
     return secrets.randbelow(2**31)
@@ -92,7 +118,7 @@ def _endpoint(catalog: Catalog, settings: Settings, url: str, model: str | None)
 
     target = Target(url=url, model=model or asyncio.run(first_model()), api_key=secret)
     known = next((item for item in catalog.models.values() if target.model in (item.id, *item.aliases)), None)
-    return Subject(target=target, facts=Facts(model=known), conditions={})
+    return Subject(target=target, facts=Facts(model=known, patience=patience_of(settings)), conditions={})
 
 
 @contextmanager
@@ -101,7 +127,7 @@ def recorded(settings: Settings, subject: Subject, command: str, seeds: dict[str
     conditions = dict(subject.conditions)
     if not conditions:
         rig = detect_rig()
-        conditions = {"rig": rig.fingerprint, "driver_version": rig.driver_version}
+        conditions = {"rig": rig_record(rig), "driver_version": rig.driver_version}
     resolved = {name: FieldRecord(**field) for name, field in conditions.pop("resolved", {}).items()}
     run = create_run(
         settings.runs_dir,

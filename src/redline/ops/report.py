@@ -8,6 +8,7 @@ from typing import Final
 
 import redline.ops.payloads  # noqa: F401 -- so that every kind of record is known
 from redline import __version__
+from redline.checks.stages import StageBegan, StageEnded
 from redline.errors import MissingError
 from redline.launch.outcome import stage_times
 from redline.launch.server import running_servers
@@ -27,6 +28,7 @@ from redline.report.grouping import of_slug
 from redline.report.model import BootFact, Fact, ReportModel
 from redline.report.words import rig_words
 from redline.rig.detect import detect_rig
+from redline.rig.links import rig_record
 from redline.settings import Settings
 
 _MAX_RUNS_OF_A_TIER: Final = 50
@@ -65,7 +67,7 @@ def load_runs(settings: Settings, names: Sequence[str], redactor: Redactor | Non
         MissingError: none of them can be read.
     """
     records: dict[tuple[str, str | None], RunRecord] = {}
-    problems = []
+    problems: list[str] = []
     with RunIndex(settings.runs_dir) as index:
         chosen = [(name, row) for name in names for row in _rows(index, name)]
     for name, row in chosen:
@@ -74,12 +76,38 @@ def load_runs(settings: Settings, names: Sequence[str], redactor: Redactor | Non
         except ValueError as error:
             problems.append(f"run {row.run_id}: {error}")
             continue
+        if run_ids := stage_runs(record):
+            records |= _stage_records(settings, run_ids, redactor, problems)
         # A run that measured two tiers in turns counts for a slug with its own part only.
         parts = of_slug([record], name) if "/" in name and row.slug != name else [record]
         records |= {(row.folder, part.manifest.slug): part for part in parts}
     if not records:
         raise MissingError("No run could be read.", details=tuple(problems), next_step="`redline runs` lists them.")
     return _Chosen(tuple(records.values()), tuple(problems))
+
+
+def stage_runs(record: RunRecord) -> tuple[str, ...]:
+    """Return the runs that the stages of a whole report were recorded as; of one gone through twice the last."""
+    last = {row.stage: row.run_id for row in record.payloads(StageBegan)}
+    last |= {row.stage: row.run_id for row in record.payloads(StageEnded) if row.run_id is not None}
+    return tuple(last.values())
+
+
+def _stage_records(
+    settings: Settings, run_ids: Sequence[str], redactor: Redactor | None, problems: list[str]
+) -> dict[tuple[str, str | None], RunRecord]:
+    found = {}
+    for run_id in run_ids:
+        if Path(run_id).name != run_id:  # a record is data: it names no folder but its neighbours
+            problems.append(f"a stage names {run_id[:40]!r}, which is no run")
+            continue
+        try:
+            record = load_run(settings.runs_dir / run_id, redactor)
+        except ValueError as error:
+            problems.append(f"run {run_id}: {error}")
+            continue
+        found[run_id, record.manifest.slug] = record
+    return found
 
 
 def _rows(index: RunIndex, name: str) -> Sequence[RunRow]:
@@ -105,7 +133,7 @@ def report_rig(settings: Settings, *, redact: bool = True) -> ReportModel:
             definitions_version=DEFINITIONS_VERSION,
             url=None,
             driver_version=rig.driver_version,
-            rig=rig.fingerprint,
+            rig=rig_record(rig, load=True),
         ),
         redactor,
     )

@@ -61,6 +61,15 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CopyStarted:
+    """One of several copies of a tier is ready, the `number`-th of `total`; what follows proves this copy."""
+
+    server: ServerRecord
+    number: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RollingBack:
     """The new server failed; the earlier one is being started again from its own plan."""
 
@@ -68,4 +77,4 @@ class RollingBack:
     because: str
 
 
-ServerEvent = AlreadyRunning | Outlived | Replacing | Stopping | StateChanged | Started | RollingBack
+ServerEvent = AlreadyRunning | Outlived | Replacing | Stopping | StateChanged | Started | CopyStarted | RollingBack

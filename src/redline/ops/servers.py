@@ -1,13 +1,14 @@
 """Finding servers, and the target that a command talks to. Light: it loads no client, no catalogue and no checks."""
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from redline.errors import EngineStartError, InconclusiveError, NoServerError, RedlineError
 from redline.launch.boot_times import Expectation, expectation
 from redline.launch.family import Family, family_of
+from redline.launch.group import Group, fronts, group_of, read_groups
 from redline.launch.server import follow, running_servers
 from redline.launch.state import (
     LOG_FILE,
@@ -41,7 +42,8 @@ class ServerRow:
     """A running server as `ps` shows it; memory is what its engine holds now.
 
     Its state is `outlived` where its supervisor is gone and its engine is not; `remaining_s` is what earlier boots lead
-    to expect until it is ready.
+    to expect until it is ready. `group` is the id of its group's router and `role` what it is there; both None for a
+    server of its own.
     """
 
     server_id: str
@@ -59,6 +61,8 @@ class ServerRow:
     remaining_s: float | None = None
     restarts: int = 0
     lost_log_bytes: int = 0
+    group: str | None = None
+    role: str | None = None
 
 
 def lock_path(settings: Settings) -> Path:
@@ -73,6 +77,8 @@ def list_rows(settings: Settings) -> tuple[tuple[ServerRow, ...], tuple[Unreadab
     orphans = find_orphans(settings.servers_dir, table)
     rows = [_row(settings, folder, record, family_of(folder, record, table)) for folder, record in running]
     rows += [_outlived(orphan) for orphan in orphans]
+    groups = read_groups(settings.servers_dir)
+    rows = [_with_role(row, group_of(groups, row.server_id)) for row in rows]
     return tuple(rows), tuple(scan_servers(settings.servers_dir)[1])
 
 
@@ -95,6 +101,10 @@ def _row(settings: Settings, folder: Path, record: ServerRecord, family: Family)
         restarts=record.restarts,
         lost_log_bytes=record.lost_log_bytes,
     )
+
+
+def _with_role(row: ServerRow, group: Group | None) -> ServerRow:
+    return row if group is None else replace(row, group=group.router, role=group.role(row.server_id))
 
 
 def _outlived(orphan: Orphan) -> ServerRow:
@@ -127,6 +137,8 @@ def _remaining_s(folder: Path, record: ServerRecord, expected: Expectation | Non
 def pick_server(settings: Settings, name: str | None) -> tuple[Path, ServerRecord]:
     """Return the server that a user means: by slug, id or port, or the only one there is.
 
+    Copies behind a router are meant only by their own id or port; their slug means the router.
+
     Raises:
         NoServerError: none runs, or none of that name.
         InconclusiveError: several run and no name was given.
@@ -134,11 +146,12 @@ def pick_server(settings: Settings, name: str | None) -> tuple[Path, ServerRecor
     servers = running_servers(settings.servers_dir)
     if not servers:
         raise none_running(settings)
+    front = fronts(servers, read_groups(settings.servers_dir))
     if name is None:
-        if len(servers) > 1:
-            raise several([record for _, record in servers])
-        return servers[0]
-    for folder, record in servers:
+        if len(front) > 1:
+            raise several([record for _, record in front])
+        return front[0]
+    for folder, record in (*front, *servers):
         if record.called(name):
             return folder, record
     raise not_called(name, [record for _, record in servers])

@@ -38,6 +38,7 @@ from redline.ops.verify import verdict_of, verify
 from redline.record.files import hold_lock
 from redline.record.manifest import FieldRecord
 from redline.record.run import Run, create_run
+from redline.rig.links import rig_record
 from redline.rig.types import Rig
 from redline.settings import Settings
 
@@ -161,7 +162,7 @@ def conditions(catalog: Catalog, tier: ResolvedTier, rig: Rig, plan: LaunchPlan)
         "resolved": {name: FieldRecord(getattr(tier, name).value, getattr(tier, name).origin) for name in TIER_FIELDS},
         "artifacts": {file.path: file.sha256 or "not published" for file in artifact.files},
         "labels": tuple(f"{name}:{value}" for name, value in plan.labels.items()),
-        "rig": rig.fingerprint,
+        "rig": rig_record(rig),
     }
 
 
@@ -182,7 +183,7 @@ def _prove(
     target = target_of(record, settings)
     tier = prepared.tier
     model = served_model(catalog, tier)
-    facts = server_facts(record, folder, model, drafter=tier.drafter.value, depth=tier.spec_n.value)
+    facts = server_facts(settings, record, folder, model, drafter=tier.drafter.value, depth=tier.spec_n.value)
     code = ExitCode.DONE
     for event in watched(record, "verify", run, verify(target, facts, run)):
         if isinstance(event, ChecksDone):

@@ -39,6 +39,7 @@ class Facts:
     log_lines: Callable[[], Sequence[str]] | None = None
     log_rules: tuple[LogRule, ...] = ()
     free_bytes: Callable[[], int] | None = None
+    patience: float = 1.0
 
 
 def suite_estimate(suite: Suite, model: Model | None) -> Estimate:
@@ -62,6 +63,7 @@ def verify(
             draft_depth=facts.draft_depth,
             seed=seed,
             needles=needles,
+            patience=facts.patience,
             log_lines=facts.log_lines,
             log_rules=facts.log_rules,
             free_bytes=facts.free_bytes,

@@ -60,6 +60,8 @@ def back_solve(catalog: Catalog, facts: BootFacts, inputs: VllmInputs, card: Car
     except (UnknownPlanError, GeometryError) as error:
         return _nothing(facts, predicted, str(error))
     context = facts.context or inputs.max_model_len
+    if context < 1:
+        return _nothing(facts, predicted, f"the log states a context of {context:,} tokens, which no engine serves")
     reasons = list(_block_reasons(facts, geometry))
     low = high = None
     if facts.available_bytes is not None:

@@ -18,6 +18,7 @@ from redline.record.disclose import disclose
 from redline.record.event import EVENT_SCHEMA, Envelope, registered_kinds
 from redline.record.files import read_json
 from redline.record.manifest import MANIFEST_SCHEMA, RunManifest
+from redline.record.plain import plain_line
 from redline.record.redact import Redactor
 from redline.record.run import EVENTS_FILE, MANIFEST_FILE, RunFinished
 
@@ -82,7 +83,8 @@ def read_manifest(directory: Path) -> RunManifest:
         raise ValueError("manifest.json is missing" if missing else "manifest.json is torn or no JSON")
     version = data.get("schema_version") if isinstance(data, dict) else None
     if version != MANIFEST_SCHEMA:
-        raise ValueError(f"its manifest has schema {version!r}; this redline reads {MANIFEST_SCHEMA}")
+        said = plain_line(repr(version), 40)
+        raise ValueError(f"its manifest has schema {said}; this redline reads {MANIFEST_SCHEMA}")
     try:
         return from_json(RunManifest, data)
     except ValueError as error:
@@ -158,9 +160,11 @@ def _typed(envelope: Envelope, redactor: Redactor | None) -> Event | str:
     cls, version = found
     if envelope.payload_version > version:
         return f"of {shown} version {envelope.payload_version}; this redline reads up to {version}"
-    payload = envelope.payload if redactor is None else disclose(envelope.payload, redactor)
+    payload, time = envelope.payload, envelope.time
+    if redactor is not None:
+        payload, time = disclose(payload, redactor), disclose(time, redactor, name="time")
     try:
-        return Event(envelope.seq, envelope.time, envelope.mono_ns, from_json(cls, payload))
+        return Event(envelope.seq, time, envelope.mono_ns, from_json(cls, payload))
     except ValueError as error:
         return f"of {shown} not in its form: {_first_error(error)}"
 

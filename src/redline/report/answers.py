@@ -4,10 +4,12 @@ Every sentence is worked out from the model's own parts. What was not looked at 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from redline.checks.check import CheckStatus, SkipReason
-from redline.report.model import Answer, Answers, BootFact, ClassSpeed, Subject, Tone
+from redline.checks.stages import SETTLED
+from redline.report.model import Answer, Answers, BootFact, ClassSpeed, StageRow, Subject, Tone
 from redline.report.next_steps import WIDE, what_next
 from redline.report.words import capital, clock, count, day, join, most, percent, rate, relative_width, seconds, spread
 from redline.stats.compare import MIN_BOOTS
@@ -38,7 +40,13 @@ def title_of(subjects: Sequence[Subject]) -> str:
     return f"{shared}: {join(short)}" if shared else join(short)
 
 
-def answer(subjects: Sequence[Subject], boots: Sequence[BootFact], rig: str, program: str = "redline") -> Answers:
+def answer(
+    subjects: Sequence[Subject],
+    boots: Sequence[BootFact],
+    rig: str,
+    program: str = "redline",
+    stages: Sequence[StageRow] = (),
+) -> Answers:
     """Return the six answers about subjects; without any, about the rig and the boots that were seen on it."""
     names = short_names(subjects)
     pairs = list(zip(names, subjects, strict=True))
@@ -46,9 +54,9 @@ def answer(subjects: Sequence[Subject], boots: Sequence[BootFact], rig: str, pro
         what_ran=_what_ran(subjects, boots),
         on_what=_on_what(subjects, rig),
         proved=_proved(pairs),
-        not_proved=_not_proved(pairs, boots),
+        not_proved=_with_stages(_not_proved(pairs, boots), stages),
         how_sure=_how_sure(pairs),
-        what_next=what_next(subjects, boots, program),
+        what_next=what_next(subjects, boots, program, stages),
     )
 
 
@@ -194,6 +202,20 @@ def _not_proved(pairs: Sequence[tuple[str, Subject]], boots: Sequence[BootFact])
     return Answer(question=question, words=" ".join(words), tone=tone, points=points)
 
 
+def _with_stages(found: Answer, stages: Sequence[StageRow]) -> Answer:
+    """Add the stages of a whole report that have no verdict: what they would have shown is not known."""
+    open_ends = [row for row in stages if row.state not in SETTLED]
+    if not open_ends:
+        return found
+    reasons = {
+        reason: [row.stage for row in open_ends if row.reason == reason]
+        for reason in dict.fromkeys(row.reason for row in open_ends)
+    }
+    words = "; ".join(f"{join(names)} ({reason.rstrip('.')})" for reason, names in reasons.items())
+    text = f"{'Stage' if len(open_ends) == 1 else 'Stages'} without a verdict: {words}. {found.words}"
+    return replace(found, words=text, tone=Tone.BAD if found.tone is Tone.BAD else Tone.WARN)
+
+
 def _gaps(subject: Subject) -> tuple[list[str], list[str]]:
     """Return sentences about what failed, and about what was not asked or not looked at."""
     bad = [f"{capital(row.title)} failed: {row.message}." for row in subject.checks_with(CheckStatus.FAIL)]
@@ -207,9 +229,9 @@ def _gaps(subject: Subject) -> tuple[list[str], list[str]]:
     unmet = [row.title for row in skipped if row.skip_reason is SkipReason.UNMET]
     absent = [row.title for row in skipped if row.skip_reason is not SkipReason.UNMET]
     if unmet:
-        rest.append(f"Not asked although it should have been: {join(unmet)}.")
+        rest.append(f"Not asked although it should have been: {join(dict.fromkeys(unmet))}.")
     if absent:
-        rest.append(f"Not offered: {join(absent)}.")
+        rest.append(f"Not offered: {join(dict.fromkeys(absent))}.")
     missing = _missing(subject)
     if missing:
         rest.append(f"Not looked at: {join(missing)}.")

@@ -15,6 +15,7 @@ from redline.bench.quick import BenchSample
 from redline.checks.check import CheckResult, CheckStatus
 from redline.checks.ramp import RampTurn
 from redline.checks.soak import SoakTurn
+from redline.checks.stages import StagesPlan
 from redline.launch.outcome import ServerMemory
 from redline.record.reading import RunRecord
 from redline.report.model import AcceptancePoint, ContextPoint, Drafting, MemoryPoint, NeedleCell, PositionRate
@@ -160,21 +161,33 @@ def _needles(result: CheckResult) -> Iterator[tuple[tuple[int, float], CheckStat
             yield (int(found[1]), float(found[2])), CheckStatus.PASS if value else CheckStatus.FAIL
 
 
+# What stands for the server's id in readings of one that redline did not start.
+UNMANAGED: Final = "unmanaged"
+
+
 def memory_points(records: Iterable[RunRecord]) -> tuple[MemoryPoint, ...]:
-    """Return what the server held over time, from the run with the most such readings of one boot."""
-    series: dict[tuple[str, str], list[tuple[int, str, int, tuple[int, ...]]]] = {}
+    """Return what a server held over time, from the life of one with the most such readings.
+
+    Times of several runs go together where they are about one life: `mono_ns` counts since the machine started, and no
+    server outlives that. A server that redline did not start is one life within a run, and through a report's stages.
+    """
+    series: dict[str, list[tuple[int, str, int, tuple[int, ...]]]] = {}
+    records = tuple(records)
+    staged = sum(1 for record in records if record.payloads(StagesPlan)) == 1
     for record in records:
+        unmanaged, own = "" if staged else record.run_id, boot_id_of(record)
         for event, held in record.of(ServerMemory):
-            key = (record.run_id, held.server_id)
+            key = unmanaged if held.server_id == UNMANAGED else held.server_id
             series.setdefault(key, []).append((event.mono_ns, held.phase, held.resident_bytes, held.gpu_bytes))
         for event, turn in record.of(SoakTurn):
             if turn.resident_bytes is not None:
                 gpu = () if turn.gpu_bytes is None else (turn.gpu_bytes,)
-                key = (record.run_id, boot_id_of(record))
+                key = unmanaged if own.startswith(UNMANAGED) else own
                 series.setdefault(key, []).append((event.mono_ns, "soak", turn.resident_bytes, gpu))
     if not series:
         return ()
-    longest = max(series.values(), key=len)
+    most = max(len(readings) for readings in series.values())
+    longest = sorted(next(readings for readings in series.values() if len(readings) == most))
     origin = longest[0][0]
     return tuple(
         MemoryPoint(at_s=(at_ns - origin) / 1e9, phase=phase, resident_bytes=resident, gpu_bytes=gpu)

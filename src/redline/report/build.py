@@ -47,14 +47,16 @@ def build_report(
     ordered = sorted(records, key=lambda record: (record.manifest.started_at, record.run_id))
     subjects = tuple(_subject(group) for group in group_by_subject(ordered))
     rigs = list(dict.fromkeys(subject.rig for subject in subjects))
+    stages = extract.stage_rows(ordered)
     return ReportModel(
         title=title_of(subjects),
         made_at=made_at,
         redline_version=__version__,
         redacted=redacted,
-        answers=answer(subjects, (), "; ".join(rigs), program),
+        answers=answer(subjects, (), "; ".join(rigs), program, stages),
         environment=_environment([record.manifest for record in ordered]),
         subjects=subjects,
+        stages=stages,
         verdicts=extract.arm_verdicts(ordered),
         problems=tuple(problems),
         definitions=DEFINITIONS,
@@ -161,7 +163,7 @@ def rig_facts(manifest: RunManifest) -> list[tuple[str, str]]:
     rig = manifest.rig
     facts = []
     for name, value in rig.items():
-        if name in ("digest", "driver_version") or (value is None and name != "gpus"):
+        if name in ("digest", "driver_version", "interconnect", "links") or (value is None and name != "gpus"):
             continue
         match name:
             case "gpus":

@@ -13,6 +13,7 @@ from redline.bench.prefill import PrefillSummary
 from redline.checks.check import CheckResult, CheckStatus
 from redline.checks.ramp import RampSummary
 from redline.checks.soak_verdict import SoakSummary
+from redline.checks.stages import StageBegan, StageEnded, StagesPlan, StageState
 from redline.launch.outcome import ServerFailed, ServerStarted
 from redline.record.reading import RunRecord
 from redline.report.model import (
@@ -23,6 +24,7 @@ from redline.report.model import (
     PrefillRow,
     RunFact,
     SamplePoint,
+    StageRow,
     StreamLevel,
 )
 from redline.report.words import parse_time
@@ -116,7 +118,7 @@ def _check_row(results: Sequence[tuple[str, CheckResult]]) -> CheckRow:
     run_id, last = results[-1]
     return CheckRow(
         check_id=last.check_id,
-        title=last.title,
+        title=last.title if last.title != last.check_id else last.check_id.replace(".", " ").replace("_", " "),
         status=last.status,
         message=last.message,
         failure_class=last.failure_class,
@@ -131,7 +133,11 @@ def _check_row(results: Sequence[tuple[str, CheckResult]]) -> CheckRow:
 
 def class_speeds(records: Iterable[RunRecord]) -> tuple[ClassSpeed, ...]:
     """Return one row a regime and prompt class, in the order they were first measured."""
-    boots = boots_of(records)
+    return speeds_of(boots_of(records))
+
+
+def speeds_of(boots: Sequence[MeasuredBoot]) -> tuple[ClassSpeed, ...]:
+    """Return what boots measured, one row a regime and prompt class; all that a submission's numbers rest on."""
     keys = dict.fromkeys((sample.regime, str(sample.prompt_class)) for boot in boots for sample in boot.samples)
     return tuple(_class_speed(boots, regime, prompt_class) for regime, prompt_class in keys)
 
@@ -220,6 +226,34 @@ def endurance(records: Iterable[RunRecord]) -> tuple[str, ...]:
     return tuple(
         summary.statement for record in records for summary in record.payloads(SoakSummary) if summary.statement
     )
+
+
+def stage_rows(records: Iterable[RunRecord]) -> tuple[StageRow, ...]:
+    """Return the stages of the last whole report among some runs; one that a kill cut short is said to be so."""
+    reports = [record for record in records if record.payloads(StagesPlan)]
+    if not reports:
+        return ()
+    last = reports[-1]
+    (plan, *_) = last.payloads(StagesPlan)
+    ended = {row.stage: row for row in last.payloads(StageEnded)}
+    began = {row.stage: row.run_id for row in last.payloads(StageBegan)}
+    rows = []
+    for stage in plan.stages:
+        cut = StageState.INTERRUPTED if stage in began and not last.writing else StageState.NOT_RUN
+        words = "under way" if last.writing else "cut off" if stage in began else "the report was cut off before it"
+        row = ended.get(stage) or StageEnded(stage=stage, state=cut, reason=words, run_id=began.get(stage))
+        rows.append(
+            StageRow(
+                subject=last.manifest.slug or last.manifest.url or "unknown",
+                stage=stage.value,
+                state=row.state,
+                reason=row.reason,
+                seconds=row.seconds,
+                run_id=row.run_id,
+                earlier=row.earlier,
+            )
+        )
+    return tuple(rows)
 
 
 def arm_verdicts(records: Iterable[RunRecord]) -> tuple[ArmVerdict, ...]:

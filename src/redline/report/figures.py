@@ -97,7 +97,10 @@ def memory_over_time(points: Sequence[MemoryPoint], width: float) -> str:
     gpus = max(len(point.gpu_bytes) for point in points)
     if gpus:
         series = [
-            (f"GPU {index}", [(p.at_s, float(p.gpu_bytes[index])) for p in points if len(p.gpu_bytes) > index])
+            (
+                f"GPU {index}" if gpus > 1 else "GPUs together",
+                [(p.at_s, float(p.gpu_bytes[index])) for p in points if len(p.gpu_bytes) > index],
+            )
             for index in range(gpus)
         ]
     values = [value for _, line in series for _, value in line]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from redline.checks.check import CheckStatus
+from redline.checks.stages import StageState
 from redline.report import words as say
 from redline.report.answers import short_names
 from redline.report.drawings import drawings_of, overview_of, speed_of, timeline_of
@@ -25,6 +26,15 @@ _MARKS: Final[Mapping[CheckStatus, tuple[str, str]]] = {
     CheckStatus.SKIP: ("○", "muted"),
     CheckStatus.INCONCLUSIVE: ("?", "warn"),
     CheckStatus.ERROR: ("?", "warn"),
+}
+
+_STAGE_TONES: Final[Mapping[StageState, str]] = {
+    StageState.PASSED: "good",
+    StageState.FAILED: "bad",
+    StageState.OPEN: "warn",
+    StageState.BROKEN: "bad",
+    StageState.INTERRUPTED: "warn",
+    StageState.NOT_RUN: "muted",
 }
 
 
@@ -61,12 +71,13 @@ def render_html(model: ReportModel) -> str:
         .get_template("report.html.j2")
         .render(
             model=model,
-            style=_style(),
+            style=page_style(),
             pills=_pills(model),
             views=views,
             classes=classes,
             overview=overview_of([(view.short, view.subject) for view in views], classes),
             timeline=timeline_of(model.boots),
+            stage_tones=_STAGE_TONES,
         )
     )
     return page
@@ -119,10 +130,16 @@ def _pills(model: ReportModel) -> list[Pill]:
 
 
 @lru_cache(maxsize=1)
-def _style() -> Any:
+def page_style() -> Any:
+    """Return the style sheet of pages, ready to stand in one."""
     from markupsafe import Markup
 
     return Markup((_TEMPLATES / "page.css").read_text(encoding="utf-8") + figure_style())  # noqa: S704 -- own files
+
+
+def template(name: str) -> Any:
+    """Return a template; in every one of them texts are escaped and a missing value is an error."""
+    return _environment().get_template(name)
 
 
 @lru_cache(maxsize=1)

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 from redline.checks.check import CheckStatus, SkipReason
-from redline.report.model import ArmVerdict, BootFact, Fact, ReportModel, Subject
+from redline.report.model import ArmVerdict, BootFact, Fact, ReportModel, StageRow, Subject
 from redline.report.row import benchmark_rows, cell
-from redline.report.words import clock, rate, seconds, spread
+from redline.report.words import clock, memory, rate, seconds, spread
 from redline.stats.interval import Estimate
 
 
@@ -19,6 +19,7 @@ def render_markdown(model: ReportModel) -> str:
     parts = [
         f"## redline: {cell(model.title)}\n",
         *_answers(model),
+        *_stages(model),
         *_verdicts(model),
         *(part for subject in model.subjects for part in _subject(subject, alone=len(model.subjects) == 1)),
         *(["### Last boots\n", *_boots(model.boots)] if model.boots else []),
@@ -42,6 +43,20 @@ def _answers(model: ReportModel) -> Iterable[str]:
         yield "".join(lines)
 
 
+def _stages(model: ReportModel) -> Iterable[str]:
+    if model.stages:
+        yield f"### Stages{f' of {cell(model.stages[0].subject)}' if len(model.subjects) > 1 else ''}\n"
+        rows = [
+            (row.stage, row.state.value.replace("_", " "), row.reason, seconds(row.seconds), _recorded_by(row))
+            for row in model.stages
+        ]
+        yield _table(("Stage", "Ended", "What came of it", "Took", "Run"), rows)
+
+
+def _recorded_by(row: StageRow) -> str:
+    return f"{row.run_id or '—'}{f', of report {row.earlier}' if row.earlier else ''}"
+
+
 def _subject(subject: Subject, *, alone: bool) -> Iterable[str]:
     if not alone:
         yield f"### {cell(subject.name)}\n"
@@ -52,6 +67,7 @@ def _subject(subject: Subject, *, alone: bool) -> Iterable[str]:
         yield "#### Speed\n"
         yield _speeds(subject)
     yield from _depth(subject)
+    yield from _memory(subject)
     asked = [row for row in subject.checks if row.status is not CheckStatus.SKIP]
     if asked:
         yield "#### Checks\n"
@@ -94,6 +110,16 @@ def _depth(subject: Subject) -> Iterable[str]:
             for row in subject.streams
         ]
         yield _table(("Streams", "Together tok/s", "Each tok/s", "Errors"), levels)
+
+
+def _memory(subject: Subject) -> Iterable[str]:
+    """Yield the most that was seen held, with how often and in which phases it was looked at."""
+    host, gpu = subject.peak_resident_bytes, subject.peak_gpu_bytes
+    if host is None:
+        return
+    phases = ", ".join(dict.fromkeys(point.phase for point in subject.memory))
+    on_gpus = f"{memory(gpu)} on GPUs, " if gpu else ""
+    yield f"Memory at most {on_gpus}{memory(host)} on the host, in {len(subject.memory)} readings ({cell(phases)})\n"
 
 
 def _verdicts(model: ReportModel) -> Iterable[str]:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from redline.checks.check import CheckStatus, SkipReason
+from redline.checks.stages import StageState
 from redline.launch.outcome import StageTime
 from redline.stats.interval import Estimate
 
@@ -250,6 +251,23 @@ class MemoryPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StageRow:
+    """A stage of a whole report: how it ended and why, and the run that recorded it.
+
+    `subject` is the tier or address; `earlier` names the report that it was gone through for, where this one went on
+    with another.
+    """
+
+    subject: str
+    stage: str
+    state: StageState
+    reason: str
+    seconds: float
+    run_id: str | None
+    earlier: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """One thing that was served and looked at: a tier on a rig with an engine version, or an endpoint."""
 
@@ -288,6 +306,16 @@ class Subject:
         """The speeds of the main regime that have a decode rate."""
         return tuple(row for row in self.speeds if row.regime == self.main_regime and row.decode_tok_s is not None)
 
+    @property
+    def peak_gpu_bytes(self) -> int | None:
+        """The most that the GPUs together were seen to hold; None where no reading saw a GPU."""
+        return max((sum(point.gpu_bytes) for point in self.memory if point.gpu_bytes), default=None)
+
+    @property
+    def peak_resident_bytes(self) -> int | None:
+        """The most that the server's processes were seen to hold of the host's memory, between requests."""
+        return max((point.resident_bytes for point in self.memory), default=None)
+
     def checks_with(self, *statuses: CheckStatus) -> tuple[CheckRow, ...]:
         """Return the checks of some verdicts."""
         return tuple(row for row in self.checks if row.status in statuses)
@@ -305,6 +333,7 @@ class ReportModel:
     environment: tuple[Fact, ...] = ()
     subjects: tuple[Subject, ...] = ()
     boots: tuple[BootFact, ...] = ()
+    stages: tuple[StageRow, ...] = ()
     verdicts: tuple[ArmVerdict, ...] = ()
     problems: tuple[str, ...] = ()
     definitions: Mapping[str, str] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from typing import Final
 
 from redline.checks.check import CheckStatus
 from redline.report.model import ReportModel, Subject
-from redline.report.words import count, percent, rate, relative_width, short_tokens
+from redline.report.words import count, memory, percent, rate, relative_width, short_tokens
 
 HEADINGS: Final = ("Slug", "Drafter · KV / attn", "Ctx", "narr / code", "Rig", "Engine", "Notes")
 _NONE: Final = "—"
@@ -74,6 +74,9 @@ def _notes(subject: Subject) -> str:
             f"{count(rows[0].boots, 'boot')}, n={min(row.requests for row in rows)} a class, regime {rows[0].regime}"
         )
         notes.append(f"{' / '.join(widths)} ({basis})")
+    peak = subject.peak_gpu_bytes or subject.peak_resident_bytes
+    if peak:
+        notes.append(f"peak {memory(peak)} of {'GPU' if subject.peak_gpu_bytes else 'host'} memory")
     if subject.labels:
         notes.append(f"rules set aside: {', '.join(subject.labels)}")
     return "; ".join(notes)

@@ -94,7 +94,9 @@ def parse_time(timestamp: str) -> datetime | None:
 def rig_words(rig: Any) -> str:
     """Return the rig of a manifest in a phrase: '2 CPUs (Intel Xeon), 24 GiB of memory, no GPU'."""
     gpus = gpu_words(rig.get("gpus"))
-    cpus = f"{count(int(rig['cpus']), 'CPU')} ({cpu_name(rig.get('cpu_model'))})" if rig.get("cpus") else ""
+    number = rig.get("cpus")
+    known = isinstance(number, int) and number > 0  # what others hand in may say anything
+    cpus = f"{count(number, 'CPU')} ({cpu_name(rig.get('cpu_model'))})" if known else ""
     memory = f"{rig['memory_gib']} GiB of memory" if rig.get("memory_gib") else ""
     parts = [gpus or "no GPU", cpus, memory] if gpus else [cpus, memory, "no GPU" if cpus else ""]
     system = "WSL2" if rig.get("wsl") else ""

@@ -11,10 +11,12 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
+
+from redline.rig.types import Rig
 
 _TIMEOUT_S: Final = 10
 _LOAD_S: Final = 1.0
@@ -95,6 +97,36 @@ def parse_topology(text: str) -> dict[tuple[int, int], str]:
             if second > first:
                 found[first, second] = word
     return found
+
+
+def rig_record(rig: Rig, *, load: bool = False) -> dict[str, str | int | None]:
+    """Return the rig's fingerprint with, for several GPUs, how they are joined: it moves every number they give.
+
+    With `load` a second of copying a GPU tells the generation that its link reaches; without it only the width is said.
+    """
+    if len(rig.gpus) < 2:
+        return rig.fingerprint
+    return {**rig.fingerprint, "interconnect": interconnect_words(pcie_links(load=load), peer_links())}
+
+
+def interconnect_words(pcie: Sequence[PcieLink], peers: Sequence[PeerLink]) -> str:
+    """Return how GPUs are joined in a phrase: 'through the host (PHB); PCIe x16 and x4'."""
+    if not peers:
+        joined = "how the GPUs are joined is not known"
+    elif all(link.nvlink for link in peers):
+        joined = "NVLink between all pairs"
+    elif all(link.peer for link in peers):
+        joined = "peer access over PCIe between all pairs"
+    else:
+        joined = f"through the host ({', '.join(dict.fromkeys(link.word for link in peers))})"
+    hosts = dict.fromkeys(_host_words(link) for link in pcie)
+    return f"{joined}; PCIe {' and '.join(hosts)}" if hosts else joined
+
+
+def _host_words(link: PcieLink) -> str:
+    if link.copied_gb_s is None:  # an idle link lowers its generation, and keeps its width
+        return f"x{link.width}"
+    return f"{link.generation}.0 x{link.width}"
 
 
 def _smi(arguments: list[str]) -> str:
