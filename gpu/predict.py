@@ -3,7 +3,7 @@
     .venv/bin/python gpu/predict.py [gpu/h200.yaml]
 
 One line of JSON a boot goes beside the plan, `h200.predictions.jsonl`: pool, block and need, and the bytes left
-for the cache with their bounds. Once a plan has been run its file stays as it is.
+for the cache with their bounds. A row that has a line keeps it: a prediction is not made twice.
 """
 
 import json
@@ -106,8 +106,10 @@ def main() -> int:
     path = Path(sys.argv[1]) if sys.argv[1:] else Path(__file__).parent / "h200.yaml"
     catalog = load_catalog()
     rows = [row for row in read_plan(path)["rows"] if row["kind"] == "boot" and row["asked"]["shards"] == 1]
-    text = "".join(json.dumps(predict(catalog, row)) + "\n" for row in rows)
     target = path.with_suffix(".predictions.jsonl")
+    stated = target.read_text(encoding="utf-8").splitlines() if target.is_file() else []
+    made = {json.loads(line)["row"]: line for line in stated}
+    text = "".join((made.get(row["id"]) or json.dumps(predict(catalog, row))) + "\n" for row in rows)
     target.write_text(text, encoding="utf-8")
     print(f"{len(rows)} predictions in {target}")
     return 0

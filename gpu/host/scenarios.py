@@ -175,6 +175,22 @@ def replicas(stage: Stage) -> None:
     stage.memory()
 
 
+def replicas_apart(stage: Stage) -> None:
+    """The same with a cache of compiled code for each GPU: what is compiled on one was seen not to run on another."""
+    for gpu in ("0", "1"):
+        words = (f"--env=VLLM_CACHE_ROOT={stage.state}/cache/vllm-gpu{gpu}", f"--name=gpu{gpu}")
+        stage.redline("engine", "add", "--python", sys.executable, "--path", str(stage.bundle / "engine"), *words)
+    for gpu, port in (("0", "8130"), ("1", "8131")):
+        place = ("--gpus", gpu, "--port", port, "--engine-home", f"gpu{gpu}", "--beside", "--no-measure")
+        stage.redline("up", TIER, *place, seconds=120)
+    stage.redline("ps", seconds=20)
+    for port in ("8130", "8131"):
+        stage.redline("verify", "--url", f"http://127.0.0.1:{port}", seconds=60)
+        stage.redline("logs", port, seconds=20)
+    stage.redline("down", "--all", seconds=60)
+    stage.memory()
+
+
 def stage_gpu(stage: Stage) -> list[str]:
     """Which GPU the tiers take."""
     return ["--gpus", stage.options.gpu]
@@ -260,7 +276,13 @@ def failures(stage: Stage) -> None:
         stage.redline("diagnose", str(stage.logs / f"failure-{name}.log"), seconds=20)
 
 
-SCENARIOS = {"first-light": first_light, "end-to-end": end_to_end, "failures": failures, "replicas": replicas}
+SCENARIOS = {
+    "first-light": first_light,
+    "end-to-end": end_to_end,
+    "failures": failures,
+    "replicas": replicas,
+    "replicas-apart": replicas_apart,
+}
 
 
 def main() -> None:
