@@ -83,6 +83,7 @@ def model_of(found: "np.ndarray[Any, Any]", band: float) -> StepModel:
         compute=("9.0",),
         engine_versions=("0.33.0",),
         weights=("bf16",),
+        families=("qwen3_5",),
         copy_bytes_s=copy,
         share=float(1e12 / found[0] / copy),
         fixed_ms=float(found[1]),

@@ -7,8 +7,10 @@ import pytest
 from redline.catalog.memory import StepModel
 from redline.catalog.types import Catalog
 from redline.plan.boots import inputs_of_boot
+from redline.plan.cards import cards_of, rig_of_words
 from redline.plan.inputs import VllmInputs
 from redline.plan.step_time import estimate_decode, step_seconds, step_work
+from redline.plan.vllm import plan_vllm
 
 MODEL = StepModel(
     id="test",
@@ -16,6 +18,7 @@ MODEL = StepModel(
     compute=("9.0",),
     engine_versions=("0.33.0",),
     weights=("bf16",),
+    families=("qwen3_5",),
     copy_bytes_s=4e12,
     share=0.8,
     fixed_ms=1.0,
@@ -90,3 +93,17 @@ def test_a_rate_is_given_only_where_a_model_covers_it(shapes: Catalog, plain: Vl
     assert estimate_decode(catalog, plain, "rtx-3090", accepted=1.0) is None
     assert estimate_decode(catalog, plain.changed(engine_version="0.27.1"), "h200", accepted=1.0) is None
     assert estimate_decode(catalog, plain.changed(weight_format="int4"), "h200", accepted=1.0) is None
+    dense = plain.changed(architecture=replace(plain.architecture, family="llama"))
+    assert estimate_decode(catalog, dense, "h200", accepted=1.0) is None
+
+
+def test_a_plan_says_what_a_step_takes_and_where_that_is_from(shapes: Catalog, plain: VllmInputs) -> None:
+    def notes(inputs: VllmInputs, rig: str) -> str:
+        return " ".join(plan_vllm(shapes, inputs, cards_of(shapes, rig_of_words(shapes, rig))).notes)
+
+    # Measured there: 18.2 ms (docs/gpu.md).
+    assert "a step takes 18." in notes(plain, "h200")
+    assert "measured on h200" in notes(plain, "h200")
+    assert "projected from h200" in notes(plain, "h100")
+    assert "a step takes" not in notes(plain.changed(weight_format="int4"), "h200")
+    assert "a step takes" not in notes(plain, "a6000")

@@ -106,7 +106,7 @@ class StepModel:
     reaches, and what comes on top: fixed, a verified token, a pass of the drafter, a split over GPUs.
 
     `band` is the largest relative error of a step that the fit had not seen. `compute` are the capabilities it may be
-    projected to; `weights` the formats.
+    projected to; `weights` the formats; `families` the architectures.
     """
 
     id: str
@@ -114,6 +114,7 @@ class StepModel:
     compute: tuple[str, ...]
     engine_versions: tuple[str, ...]
     weights: tuple[str, ...]
+    families: tuple[str, ...]
     copy_bytes_s: float
     share: float
     fixed_ms: float

@@ -87,6 +87,7 @@ def estimate_decode(
     record = catalog.hardware.get(hardware or "")
     for model in catalog.step_models.values():
         fits = record is not None and record.compute in model.compute and inputs.weight_format in model.weights
+        fits = fits and inputs.architecture.family in model.families
         if not fits or record is None or inputs.engine_version.removeprefix("v") not in model.engine_versions:
             continue
         work = step_work(inputs, batch=batch, context_tokens=context)
@@ -103,6 +104,19 @@ def estimate_decode(
             projected=not measured,
         )
     return None
+
+
+def step_note(catalog: Catalog, inputs: VllmInputs, hardware: str | None) -> tuple[str, ...]:
+    """Return what a plan says about the time of a step; nothing where no measured model covers it."""
+    found = estimate_decode(catalog, inputs, hardware, accepted=1.0)
+    if found is None:
+        return ()
+    model = catalog.step_models[found.model]
+    where = f"projected from {model.hardware} by memory rate" if found.projected else f"measured on {model.hardware}"
+    a_token = ", times the tokens that drafting has accepted" if inputs.drafter.depth else ""
+    rate = f"{found.low:.0f} to {found.high:.0f} tok/s for one request{a_token}"
+    step = f"a step takes {1000 * found.step_s:.1f} ms (+-{model.band:.0%}), {rate}"
+    return (f"{step}: {where}, CUDA graphs without torch.compile",)
 
 
 def _table(architecture: Architecture) -> int:
