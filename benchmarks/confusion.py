@@ -13,7 +13,7 @@ from pathlib import Path
 
 from redline.checks.check import CheckResult, CheckStatus
 from redline.checks.rehearsal import Part, load_parts, rehearse
-from redline.checks.suites import Suite, suite_checks
+from redline.checks.suites import Suite, all_checks, suite_checks
 from redline.fake.scenario import load_scenario
 
 HEAD = """# What verify catches
@@ -22,6 +22,8 @@ Every scenario of the fake engine, played in a real process against whole suites
 `python benchmarks/confusion.py --write docs/confusion.md`. A fault is caught when the check that is about it fails;
 what else fails with it is listed too. A healthy scenario must fail nothing.
 """
+# A process can neither throttle a card nor have itself swapped out.
+NOT_PLAYED = "none can play it: tests/checks/test_telemetry.py gives the driver's and the kernel's words"
 # A hang is as long as a time limit; the limits are shortened for the scenarios that hang.
 SUITES_OF_STRESS = {check.id for check in suite_checks(Suite.STRESS)} - {"reach.models", "thinking.switch"}
 
@@ -40,7 +42,12 @@ def play(part: Part) -> list[tuple[Suite, list[CheckResult]]]:
             (
                 suite,
                 rehearse(
-                    part.scenario, suite_checks(suite), Path(folder), settings=part.settings, patience=part.patience
+                    part.scenario,
+                    suite_checks(suite),
+                    Path(folder),
+                    settings=part.settings,
+                    patience=part.patience,
+                    reference=part.reference,
                 ),
             )
             for suite in suites_of(part)
@@ -63,6 +70,20 @@ def row_of(part: Part, played: Sequence[tuple[Suite, list[CheckResult]]]) -> tup
     return f"| {part.scenario} | {fault} | {suites} | {verdict} | {caught} | {'; '.join(classes) or '-'} |", right
 
 
+def by_class() -> str:
+    """Return the failure classes, each with the checks that are about it and the scenarios that fail them."""
+    caught: dict[str, list[str]] = {}
+    for part in load_parts():
+        for name in part.caught_by:
+            caught.setdefault(name, []).append(part.scenario)
+    rows = [
+        f"| {check.failure_class} | `{name}` | {', '.join(caught.get(name, ())) or NOT_PLAYED} |"
+        for name, check in sorted(all_checks().items(), key=lambda pair: (pair[1].failure_class, pair[0]))
+    ]
+    head = "## By failure class\n\n| failure class | check | scenarios that fail it |\n|---|---|---|\n"
+    return head + "\n".join(rows) + "\n"
+
+
 def main() -> int:
     """Play, print, and write."""
     parser = argparse.ArgumentParser()
@@ -82,7 +103,8 @@ def main() -> int:
     head = "| scenario | fault | suite | verdict | checks that failed | failure classes |\n|---|---|---|---|---|---|\n"
     beyond = [f"| {part.scenario} | {part.beyond} |" for part in load_parts() if part.beyond]
     text = f"{HEAD}\n## Faults\n\n{head}" + "\n".join(faults) + f"\n\n## Healthy\n\n{head}" + "\n".join(healthy)
-    text += "\n\n## Beyond verify\n\n| scenario | whose it is |\n|---|---|\n" + "\n".join(beyond) + "\n"
+    text += "\n\n## Beyond verify\n\n| scenario | what catches it, and where that is seen |\n|---|---|\n"
+    text += "\n".join(beyond) + f"\n\n{by_class()}"
     if options.write:
         options.write.write_text(text, encoding="utf-8")
     print(f"{len(faults)} faults, {len(healthy)} healthy, {wrong} wrong")

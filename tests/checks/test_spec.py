@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.checks.spec import added, counting, equal_greedy, floor_of
+from redline.checks.spec import added, counting, floor_of
 from redline.engine.counters import Acceptance
-from redline.probe.exchange import Exchange
 
 
 @pytest.mark.parametrize(
@@ -34,15 +33,3 @@ def test_stretches_add_up(parts: list[tuple[int, int]]) -> None:
 
 def test_counting_is_another_request_for_another_seed() -> None:
     assert len({counting(seed, 30) for seed in range(90)}) == 90
-
-
-@given(st.text(max_size=20), st.text(max_size=20))
-def test_greedy_answers_differ_where_they_first_differ(one: str, other: str) -> None:
-    left, right = (Exchange(sent_ns=0, end_ns=1, content=text) for text in (one, other))
-    at = equal_greedy(left, right)
-    if one == other:
-        assert at is None
-    else:
-        assert at is not None
-        assert one[:at] == other[:at]
-        assert one[at : at + 1] != other[at : at + 1]

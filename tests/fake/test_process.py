@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from redline.fake.process import Options, _Engine
+from redline.fake.scenario import load_scenario
+
 DIALECTS = pytest.mark.parametrize("dialect", ["vllm", "llamacpp"])
 
 
@@ -157,3 +160,9 @@ def test_an_engines_own_command_line_is_understood(started: Any) -> None:
     assert b'"id":"mine"' in body
     assert b'"max_model_len":4096' in body
     connection.close()
+
+
+def test_no_token_waits_for_an_acknowledgement() -> None:
+    sock = _Engine(Options(scenario=load_scenario("healthy"), dialect="vllm"))._bind()
+    with sock:
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from redline.bench.quick import QuickRegime
 from redline.bench.regime import CANONICAL, HONEST_GREEDY, Regime
 from redline.catalog.types import Catalog
-from redline.errors import RefusedError, UsageError
+from redline.errors import InconclusiveError, RefusedError, UsageError
 from redline.fake.spawn import fake_engine
 from redline.ops import ab
 from redline.ops.ab import AbPlan, abba, require_comparable
@@ -19,7 +20,7 @@ from redline.probe.target import Target
 from redline.record.reading import read_events
 from redline.record.run import create_run
 from redline.settings import load_settings
-from redline.workload.prompts import PromptClass
+from redline.workload.prompts import SHORT_CLASSES, PromptClass
 
 pytestmark = pytest.mark.alone
 
@@ -158,3 +159,51 @@ def test_a_difference_that_is_no_tier_is_named(
     with pytest.raises(RefusedError, match="max_model_len: 8192 against 4096"):
         require_comparable(catalog, plain, plan)
     require_comparable(catalog, plain, replace(plan, allowed=frozenset({"max_model_len"})))
+
+
+def test_nothing_is_measured_across_a_restart(tmp_path: Path) -> None:
+    """The scenario dies after three answers and is back a moment later, on the same port."""
+    settings = ("--set", "life.dies_after_requests=3", "--set", "boot.line_s=0.0001")
+    one = replace(_SMALL, classes=(PromptClass.PROSE,), width=None, runs=10)
+    with (
+        fake_engine("restarted-mid-run", tmp_path / "log", settings) as fake,
+        create_run(tmp_path / "runs", "bench", url=fake.url) as run,
+    ):
+        job = BenchJob(target=Target(url=fake.url, model="redline-fake"), boot_id="b1", prefill=False, timeout_s=5.0)
+        with pytest.raises(InconclusiveError, match="ended, or was started anew, while it was measured"):
+            list(bench_regime(job, run, one))
+    events = list(read_events(run.directory))
+    good = [event.payload for event in events if event.kind == "bench.sample" and not event.payload["error"]]
+    assert len(good) == 2  # the first of its three answers is the warm-up
+    assert [event.kind for event in events].count("bench.restarted") == 1
+    assert any(event.kind == "bench.summary" for event in events)
+
+
+def test_a_wall_clock_that_is_set_back_changes_no_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hours = itertools.count(0, -3600)
+    monkeypatch.setattr("time.time", lambda: 1.8e9 + next(hours))
+    one = replace(_SMALL, classes=(PromptClass.PROSE,), width=None, runs=2)
+    settings = ("--set", "speed.step_s=0.005", "--set", "speed.spread=0.0")
+    events = _benched(tmp_path, "healthy-text-only", one, *settings, prefill=False)
+    for event in events:
+        if isinstance(event, SampleDone):
+            assert event.sample.decode_tok_s is not None
+            assert 20 < event.sample.decode_tok_s < 300
+
+
+def test_another_models_name_gives_no_number(tmp_path: Path) -> None:
+    one = replace(_SMALL, classes=(PromptClass.PROSE,), width=None, runs=1)
+    with fake_engine("healthy", tmp_path / "log") as fake, create_run(tmp_path / "runs", "bench", url=fake.url) as run:
+        job = BenchJob(target=Target(url=fake.url, model="gpt-9"), boot_id="b1", prefill=False)
+        events = list(bench_regime(job, run, one))
+    sample = _of(events, SampleDone).sample
+    assert sample.decode_tok_s is None
+    assert sample.error is not None
+    assert sample.error.startswith("status: ")
+    assert "gpt-9" in sample.error
+
+
+def test_a_quick_look_asks_for_few_enough_tokens() -> None:
+    """45 seconds at the rate that the slower classes of the embedded tier have, first tokens aside."""
+    regime = QuickRegime(classes=SHORT_CLASSES)
+    assert len(regime.classes) * regime.per_class * regime.max_tokens / 45 < 60

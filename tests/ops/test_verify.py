@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from redline.fake.spawn import fake_engine
+from redline.fake.truth import Answered, read_truth
 
 
 def _verify(url: str, state: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -27,14 +28,21 @@ def _events(state: Path) -> list[dict[str, Any]]:
 
 
 def test_full_names_its_budget_first_and_keeps_it(tmp_path: Path) -> None:
-    with fake_engine("healthy", tmp_path / "log", ["--set", "speed.step_s=0.001"]) as fake:
-        process = _verify(fake.url, tmp_path / "state", "--suite", "full")
+    truth = tmp_path / "truth"
+    played = ["--set", "speed.step_s=0.001", "--truth", str(truth)]
+    with fake_engine("healthy", tmp_path / "log", played) as fake, fake_engine("healthy", tmp_path / "log2") as other:
+        process = _verify(fake.url, tmp_path / "state", "--suite", "full", "--reference-url", other.url)
         said, _ = process.communicate(timeout=120)
     assert process.returncode == 0, said
-    assert said.index("at most 2,724 output") < said.index("check ")
+    assert said.index("at most 2,916 output and 3,610 prompt tokens") < said.index("check ")
     (spent,) = [event["payload"] for event in _events(tmp_path / "state") if event["kind"] == "check.spent"]
-    assert 0 < spent["completion_tokens"] <= 2724
-    assert 0 < spent["prompt_tokens"] <= 3210
+    assert spent["completion_tokens"] <= 2916
+    assert spent["prompt_tokens"] <= 3610
+    # Every request counts, whichever door it came through: what the engine wrote down is what was spent.
+    answered = [row for row in read_truth(truth) if isinstance(row, Answered)]
+    assert spent["prompt_tokens"] == sum(row.prompt_tokens for row in answered)
+    assert spent["completion_tokens"] == sum(row.completion_tokens for row in answered)
+    assert (spent["requests"], spent["uncounted"]) == (len(answered), 0)
 
 
 def test_an_interrupted_suite_leaves_what_it_found(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from redline.record.event import payload
 from redline.stats.compare import Comparison
+from redline.stats.interval import Estimate
 from redline.workload.prompts import PromptClass
 
 
@@ -20,7 +21,10 @@ class ArmBoot:
 @payload("bench.ab.verdict")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassVerdict:
-    """What is established about arm B against arm A in one class, by decode rate."""
+    """What is established about arm B against arm A in one class, by decode rate.
+
+    `paired` is the ratio over the prompts that both arms answered: it tells these very boots apart, and no others.
+    """
 
     regime: str
     prompt_class: PromptClass
@@ -28,3 +32,4 @@ class ClassVerdict:
     b: str
     comparison: Comparison
     differences: tuple[str, ...]
+    paired: Estimate | None = None

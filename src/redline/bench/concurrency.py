@@ -5,7 +5,7 @@ after the first of them is done the server is not under the load that is asked a
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -86,10 +86,14 @@ class ConcurrencySummary:
     results: tuple[CheckResult, ...]
 
 
-async def run_concurrency(client: Client, plan: ConcurrencyPlan) -> AsyncIterator[Round]:
-    """Yield each round; the numbers of streams take turns, so that drift hits all of them."""
+async def run_concurrency(
+    client: Client, plan: ConcurrencyPlan, done: Collection[tuple[int, int]] = ()
+) -> AsyncIterator[Round]:
+    """Yield each round but those `done`, (number, streams); the numbers of streams take turns, so drift hits all."""
     for number in range(plan.rounds):
         for streams in plan.levels:
+            if (number, streams) in done:
+                continue
             yield await _round(client, plan, streams, number)
 
 

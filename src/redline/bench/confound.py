@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 # What a tier is: a comparison of tiers is a comparison of these.
-THE_QUESTION: Final = frozenset({"artifact", "drafter", "spec_n", "kv_cache_dtype"})
+THE_QUESTION: Final = frozenset(
+    {"artifact", "drafter", "spec_n", "lookup_key_tokens", "lookup_min_hits", "kv_cache_dtype"}
+)
 # What says nothing about speed.
 _IDLE: Final = frozenset({"status", "status_note", "port", "bind_host", "served_name"})
 

@@ -13,7 +13,7 @@ from redline.probe.definitions import wall_tok_s
 from redline.probe.exchange import ChatRequest
 from redline.probe.gpu import GpuSampler
 from redline.stats.interval import Estimate, estimate_mean
-from redline.stats.stopping import StopState
+from redline.stats.stopping import StoppingRule, StopState
 from redline.workload.prompts import Prompt, PromptClass
 
 
@@ -25,38 +25,41 @@ class Boot:
     used: frozenset[tuple[str, int]] = frozenset()
     thinking_switch: bool = True
     timeout_s: float = 600.0
+    earlier: tuple[BenchSample, ...] = ()  # of this boot, measured before the run was cut off
 
 
 async def run_regime(client: Client, regime: Regime, boot: Boot) -> AsyncIterator[BenchSample]:
     """Yield each measured request; warm requests are sent and not yielded."""
-    queues = {kind: list(regime.prompts(kind, boot.used)) for kind in regime.classes}
-    rules = {kind: regime.rule(len(queue) - _warm(regime)) for kind, queue in queues.items()}
-    rates: dict[PromptClass, list[float]] = {kind: [] for kind in regime.classes}
-    runs = dict.fromkeys(regime.classes, 0)
+    asked = frozenset((sample.prompt_class.value, sample.prompt_index) for sample in boot.earlier)
+    queues = {kind: list(regime.prompts(kind, boot.used | asked)) for kind in regime.classes}
+    seen = {kind: sum(sample.prompt_class is kind for sample in boot.earlier) for kind in regime.classes}
+    rules = {kind: regime.rule(len(queue) + seen[kind] - _warm(regime)) for kind, queue in queues.items()}
+    rates, runs = _known(regime, boot.earlier)
     if regime.repeats:  # the canonical order: a class is warmed and measured before the next one
-        for queue in queues.values():
+        for kind, queue in queues.items():
             for number, prompt in enumerate(queue):
-                sample = await _measure(client, regime, boot, prompt)
+                if runs[kind] == regime.runs or regime.warm <= number < regime.warm + runs[kind]:
+                    continue
+                sample = await measure_one(client, regime, boot, prompt)
                 if number >= regime.warm:
                     yield sample
         return
     for kind in regime.classes[:1]:
         warm = Prompt(kind, -1, "Say good morning in one short sentence.")
-        await client.chat(_request(regime, boot, warm, max_tokens=16), timeout_s=boot.timeout_s)
+        await client.chat(request_for(regime, boot, warm, max_tokens=16), timeout_s=boot.timeout_s)
     open_classes = list(regime.classes)
     while open_classes:
         for kind in tuple(open_classes):
-            if not queues[kind]:
+            rule = rules[kind]
+            if not queues[kind] or (boot.earlier and _enough(rule, rates[kind], runs[kind], regime)):
                 open_classes.remove(kind)
                 continue
-            sample = await _measure(client, regime, boot, queues[kind].pop(0))
+            sample = await measure_one(client, regime, boot, queues[kind].pop(0))
             runs[kind] += 1
             if sample.decode_tok_s is not None:
                 rates[kind].append(sample.decode_tok_s)
             yield sample
-            rule = rules[kind]
-            enough = runs[kind] >= regime.runs if rule is None else _stop(rule.decide(rates[kind]).state)
-            if enough:
+            if _enough(rule, rates[kind], runs[kind], regime):
                 open_classes.remove(kind)
 
 
@@ -64,14 +67,24 @@ def _warm(regime: Regime) -> int:
     return regime.warm if regime.repeats else 0
 
 
-def _stop(state: StopState) -> bool:
-    return state is not StopState.GO_ON
+def _known(
+    regime: Regime, earlier: Sequence[BenchSample]
+) -> tuple[dict[PromptClass, list[float]], dict[PromptClass, int]]:
+    """Return the rates and the number of runs of each class that were measured before."""
+    own = {kind: [sample for sample in earlier if sample.prompt_class is kind] for kind in regime.classes}
+    rates = {kind: [row.decode_tok_s for row in rows if row.decode_tok_s is not None] for kind, rows in own.items()}
+    return rates, {kind: len(rows) for kind, rows in own.items()}
 
 
-async def _measure(client: Client, regime: Regime, boot: Boot, prompt: Prompt) -> BenchSample:
+def _enough(rule: StoppingRule | None, rates: Sequence[float], runs: int, regime: Regime) -> bool:
+    return runs >= regime.runs if rule is None else rule.decide(rates).state is not StopState.GO_ON
+
+
+async def measure_one(client: Client, regime: Regime, boot: Boot, prompt: Prompt) -> BenchSample:
+    """Have one prompt answered between two readings of the counters."""
     before = await client.counters()
     with GpuSampler() as gpu:
-        exchange = await client.chat(_request(regime, boot, prompt), timeout_s=boot.timeout_s)
+        exchange = await client.chat(request_for(regime, boot, prompt), timeout_s=boot.timeout_s)
     after = await client.counters()
     return replace(
         sample_of(prompt, regime.name, exchange, before, after),
@@ -86,7 +99,8 @@ async def _measure(client: Client, regime: Regime, boot: Boot, prompt: Prompt) -
     )
 
 
-def _request(regime: Regime, boot: Boot, prompt: Prompt, max_tokens: int | None = None) -> ChatRequest:
+def request_for(regime: Regime, boot: Boot, prompt: Prompt, max_tokens: int | None = None) -> ChatRequest:
+    """Return a prompt's request as the regime sends it."""
     switch = (("chat_template_kwargs", {"enable_thinking": False}),) if boot.thinking_switch else ()
     return ChatRequest(
         messages=prompt.messages,

@@ -65,15 +65,23 @@ def lengths_that_fit(wanted: Sequence[int], context_tokens: int | None) -> tuple
 
 
 async def run_prefill(
-    client: Client, regime: Regime, boot_id: str, lengths: Sequence[int], seed: int, timeout_s: float = 600.0
+    client: Client,
+    regime: Regime,
+    boot_id: str,
+    lengths: Sequence[int],
+    seed: int,
+    timeout_s: float = 600.0,
+    done: int = 0,
 ) -> AsyncIterator[PrefillSample]:
-    """Yield one sample a prompt; lengths take turns.
+    """Yield one sample a prompt; lengths take turns. The first `done` prompts were measured before.
 
     Raises:
         EndpointError: the server counts no tokens in any way, so that no length can be had.
     """
     for number in range(regime.prefill_runs):
-        for length in lengths:
+        for at, length in enumerate(lengths):
+            if number * len(lengths) + at < done:
+                continue
             yield await _sample(client, regime, boot_id, length, f"{seed}/{length}/{number}", timeout_s)
 
 

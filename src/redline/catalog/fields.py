@@ -70,6 +70,12 @@ class ResolvedTier:
     spec_n: Sourced[int] = tier_field(
         "Tokens drafted a step; 0 is no drafting.", "int", knob="SPEC_N", aliases=("MTP_DRAFT_N_MAX",), maximum=64
     )
+    lookup_key_tokens: Sourced[int | None] = tier_field(
+        "Tokens that lookup drafting searches the text for.", "int", knob="LOOKUP_KEY", minimum=1, maximum=64
+    )
+    lookup_min_hits: Sourced[int | None] = tier_field(
+        "Finds that lookup drafting wants before it drafts.", "int", knob="LOOKUP_HITS", minimum=1, maximum=64
+    )
     max_model_len: Sourced[int] = tier_field(
         "Context window of one request, in tokens.",
         "int",

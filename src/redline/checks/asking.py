@@ -1,4 +1,4 @@
-"""How checks ask: requests with thinking set as wanted, what makes an answer unusable, tokens that were spent.
+"""How checks ask: requests with thinking set as wanted, what makes an answer unusable.
 
 Knows no question. Thinking is turned off for every check that is not about it, and what came is looked at: a model
 that thinks all the same is not failed for an answer that its budget cut off.
@@ -55,11 +55,9 @@ def thinking_fields(context: CheckContext, *, on: bool) -> tuple[tuple[str, Any]
 
 
 async def put(context: CheckContext, request: ChatRequest, timeout_s: float = TIMEOUT_S) -> Exchange:
-    """Send a request and remember what it spent, and whether it ended."""
+    """Send a request and remember whether it ended."""
     exchange = await context.client.chat(request, timeout_s=timeout_s * context.patience)
     seen = context.seen
-    seen.prompt_tokens += exchange.usage.prompt_tokens or 0
-    seen.completion_tokens += exchange.usage.completion_tokens or 0
     timed_out = exchange.error is not None and exchange.error.kind is ErrorKind.TIMEOUT
     seen.silent = exchange.error.message if timed_out and exchange.error else ""
     seen.fault = _transport_fault(exchange)

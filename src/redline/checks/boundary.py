@@ -63,7 +63,10 @@ class _ToolBoundary(BaseCheck):
         if wrong is None and only_thought(exchange):
             return self.result(CheckStatus.INCONCLUSIVE, "its budget went into thinking", metrics=metrics)
         if wrong is not None:
-            return self.result(CheckStatus.FAIL, wrong, evidence=exchange.content, metrics=metrics)
+            # An answer that came is no crash, whatever it says.
+            kind = "" if exchange.error else "bad answer to an agent's request"
+            said = exchange.content
+            return self.result(CheckStatus.FAIL, wrong, evidence=said, metrics=metrics, failure_class=kind)
         form = f"called {exchange.tool_calls[0].name}" if exchange.tool_calls else f"{len(exchange.content)} characters"
         words = f"{form} after {exchange.usage.prompt_tokens or '?'} tokens"
         return self.result(CheckStatus.PASS, words, evidence=exchange.content, metrics=metrics)

@@ -66,8 +66,6 @@ class Observed:
     """What earlier checks of a suite saw, for the later ones. Mutable: one suite, one event loop, one writer."""
 
     thinking: ThinkingPolicy = ThinkingPolicy.UNKNOWN
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
     fault: str = ""  # a fault of the transport that the last request met, whatever it asked
     silent: str = ""  # how the last request that got no usable answer ended; empty when it was answered
     recalls: list[tuple[int, str]] = field(default_factory=list)  # depth in tokens, and what the answer was worth
@@ -87,7 +85,8 @@ class CheckContext:
     """What a check may use.
 
     `model` is None for an endpoint whose model the catalogue does not know; `drafting` is None where nobody knows
-    whether it drafts. `log_lines` is None where the log is not at hand, `free_bytes` where memory cannot be read.
+    whether it drafts. `log_lines` is None where the log is not at hand, `free_bytes`, `gpu_free_bytes` and
+    `swapped_bytes` where memory cannot be read. `reference` is a server of the same weights that drafts nothing.
     `needles` is how many positions a rung of the ladder asks for; `patience` stretches every time limit.
     """
 
@@ -102,6 +101,9 @@ class CheckContext:
     log_lines: Callable[[], Sequence[str]] | None = None
     log_rules: tuple[LogRule, ...] = ()
     free_bytes: Callable[[], int] | None = None
+    gpu_free_bytes: Callable[[], int | None] | None = None
+    swapped_bytes: Callable[[], int | None] | None = None
+    reference: Client | None = None
     seen: Observed = field(default_factory=Observed)
 
 
@@ -153,14 +155,15 @@ class BaseCheck:
         *,
         evidence: str = "",
         metrics: Mapping[str, float] | None = None,
+        failure_class: str = "",
     ) -> CheckResult:
-        """Return this check's result."""
+        """Return this check's result; `failure_class` where it is another than the check's own."""
         return CheckResult(
             check_id=self.id,
             title=self.title,
             status=status,
             message=message,
-            failure_class=self.failure_class,
+            failure_class=failure_class or self.failure_class,
             evidence=evidence[:500],
             metrics=dict(metrics or {}),
         )

@@ -44,18 +44,23 @@ class Rung:
     cached: int | None
     prefill_tok_s: float | None
     least_free: int | None
+    least_gpu_free: int | None
 
 
 class MemoryWatch:
-    """The least free memory seen while a block runs, read every tenth of a second; None where it cannot be read."""
+    """The least free memory seen while a block runs, read every tenth of a second; None where it cannot be read.
+
+    `least` is the host's, `least_gpu` that of the fullest GPU.
+    """
 
     def __init__(self, context: CheckContext) -> None:
-        self._read = context.free_bytes
+        self._host, self._gpu = context.free_bytes, context.gpu_free_bytes
         self._task: asyncio.Task[None] | None = None
         self.least: int | None = None
+        self.least_gpu: int | None = None
 
     async def __aenter__(self) -> Self:
-        if self._read is not None:
+        if self._host is not None or self._gpu is not None:
             self._look()
             self._task = asyncio.create_task(self._watch())
         return self
@@ -68,14 +73,17 @@ class MemoryWatch:
             self._look()
 
     def _look(self) -> None:
-        assert self._read is not None
-        free = self._read()
-        self.least = free if self.least is None else min(self.least, free)
+        self.least = _lower(self.least, self._host() if self._host else None)
+        self.least_gpu = _lower(self.least_gpu, self._gpu() if self._gpu else None)
 
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(0.1)
             self._look()
+
+
+def _lower(one: int | None, other: int | None) -> int | None:
+    return min((value for value in (one, other) if value is not None), default=None)
 
 
 async def climb(context: CheckContext, seed: str, target: int, positions: tuple[float, ...]) -> Rung:
@@ -108,6 +116,7 @@ async def climb(context: CheckContext, seed: str, target: int, positions: tuple[
         cached=cached,
         prefill_tok_s=prefill_tok_s(first) if cached is not None and cached <= _MOST_CACHED else None,
         least_free=memory.least,
+        least_gpu_free=memory.least_gpu,
     )
 
 
@@ -124,14 +133,25 @@ def _positions(context: CheckContext, index: int) -> tuple[float, ...]:
 def _rung_metrics(rung: Rung) -> dict[str, float]:
     found: dict[str, float | None] = {
         f"prefill_tok_s_at_{rung.depth}": rung.prefill_tok_s,
-        f"cached_tokens_at_{rung.depth}": None if rung.cached is None else float(rung.cached),
-        f"least_free_bytes_at_{rung.depth}": None if rung.least_free is None else float(rung.least_free),
+        f"cached_tokens_at_{rung.depth}": _float(rung.cached),
+        f"least_free_bytes_at_{rung.depth}": _float(rung.least_free),
+        f"least_gpu_free_bytes_at_{rung.depth}": _float(rung.least_gpu_free),
         **{
             f"needle_at_{rung.depth}_{round(100 * place)}": float(recall is Recall.RECALLED)
             for place, recall in zip(rung.places, rung.recalls, strict=True)
         },
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _float(value: int | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _free_words(rung: Rung) -> str:
+    gpu = "" if rung.least_gpu_free is None else f", {format_bytes(rung.least_gpu_free)} free on the fullest GPU"
+    host = "" if rung.least_free is None else f", {format_bytes(rung.least_free)} free on the host"
+    return f"{gpu}{host} at the least" if gpu or host else ""
 
 
 def _cache_words(rungs: list[Rung]) -> str:
@@ -194,8 +214,7 @@ class ContextCeiling(BaseCheck):
         if rung.error is not None:
             words = f"{target} of the {limit} tokens that it advertises: {rung.error}"
             return self.result(CheckStatus.FAIL, words, metrics=metrics)
-        free = "" if rung.least_free is None else f", {format_bytes(rung.least_free)} free at the least"
-        words = f"filled {rung.depth} of {limit} tokens{free}"
+        words = f"filled {rung.depth} of {limit} tokens{_free_words(rung)}"
         return self.result(CheckStatus.PASS, words, metrics=metrics)
 
 

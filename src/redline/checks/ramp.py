@@ -91,9 +91,11 @@ class RampSummary:
     results: tuple[CheckResult, ...]
 
 
-async def run_ramp(client: Client, plan: RampPlan, voice: Voice, memory: ServerMemory) -> AsyncIterator[RampTurn]:
+async def run_ramp(
+    client: Client, plan: RampPlan, voice: Voice, memory: ServerMemory, *, first_session: int = 0
+) -> AsyncIterator[RampTurn]:
     """Yield each turn; a session ends with its first failed one."""
-    for session in range(plan.sessions):
+    for session in range(first_session, plan.sessions):
         before = 0
         async for spoken in hold(client, plan.script(session), voice, memory):
             turn = turn_of(session, spoken, before)

@@ -1,6 +1,39 @@
 """Is this the server that was asked for, and did it start as it should?"""
 
-from redline.checks.check import BaseCheck, CheckContext, CheckResult, CheckStatus, SkipReason
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from redline.checks.check import BaseCheck, CheckContext, CheckResult, CheckStatus, LogRule, SkipReason
+from redline.engine.signatures import signature_book
+
+_DATA: Final = Path(__file__).parent / "data" / "log_rules.yaml"
+
+
+def log_rules(engine: str, drafter: str) -> tuple[LogRule, ...]:
+    """Return what the log of an engine that works holds, with this drafter, and the words of faults that it does not.
+
+    A fault is named here only where its words alone give it away, wherever they stand.
+    """
+    plain = (
+        item
+        for item in signature_book().of_engine(engine)
+        if item.pattern is None and item.after is None and item.before is None and not item.at_end
+    )
+    wanted = (row for row in _wanted() if row["engine"] == engine and row["drafter"] in drafter)
+    return (
+        *(LogRule(row["text"], wanted=True, meaning=row["meaning"]) for row in wanted),
+        *(LogRule(item.text, wanted=False, meaning=item.meaning) for item in plain),
+    )
+
+
+@lru_cache(maxsize=1)
+def _wanted() -> list[dict[str, Any]]:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    rows: list[dict[str, Any]] = yaml.load(_DATA.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 -- safe
+    return rows
 
 
 class ModelListed(BaseCheck):

@@ -4,6 +4,7 @@ For the confusion table and its test. A scenario that is healthy must fail nothi
 """
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -15,6 +16,7 @@ import yaml
 from redline.catalog.load import load_catalog
 from redline.catalog.types import Capabilities, Model, Offer
 from redline.checks.check import Check, CheckContext, CheckResult, LogRule, Observed, run_checks
+from redline.checks.reach import log_rules
 from redline.checks.suites import Suite, all_checks, suite_checks
 from redline.fake.scenario import Scenario, load_scenario
 from redline.fake.spawn import FakeProcess, fake_engine
@@ -22,8 +24,8 @@ from redline.probe.client import Client
 from redline.probe.target import Target
 
 _DATA: Final = Path(__file__).parent / "data" / "rehearsal.yaml"
-# Texts that a log of vLLM or llama.cpp holds once it serves, and one that no working server writes.
-LOG_RULES: Final = (LogRule("CUDA out of memory", wanted=False, meaning="the device is full"),)
+# The drafter whose line must stand in a log of vLLM.
+_LOGGED_DRAFTER: Final = "dflash2"
 # The fake engine's id; its model can do everything unless the scenario says otherwise.
 MODEL_ID: Final = "redline-fake"
 
@@ -38,6 +40,7 @@ class Part:
     caught_by: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     patience: float = 1.0
+    reference: str = ""
     beyond: str = ""
 
     def chosen(self) -> tuple[Check, ...]:
@@ -86,25 +89,38 @@ def rehearse(
     dialect: str = "",
     settings: Sequence[str] = (),
     patience: float = 1.0,
-    log_rules: tuple[LogRule, ...] = LOG_RULES,
+    rules: tuple[LogRule, ...] | None = None,
+    reference: str = "",
 ) -> list[CheckResult]:
-    """Start a scenario, run checks against it, and return their results.
+    """Start a scenario, run checks against it, and return their results; `reference` plays beside it without a drafter.
 
     Raises:
         RuntimeError: the scenario does not come to serve.
     """
     scenario = load_scenario(name)
-    arguments = ["--dialect", dialect or scenario.dialects[0]]
-    arguments += [text for setting in settings for text in ("--set", setting)]
-    with fake_engine(name, folder / f"{name}.log", arguments) as fake:
-        return asyncio.run(_run(fake, scenario, checks, patience, log_rules))
+    spoken = dialect or scenario.dialects[0]
+    arguments = ["--dialect", spoken, *(text for setting in settings for text in ("--set", setting))]
+    rules = log_rules(spoken, _LOGGED_DRAFTER) if rules is None else rules
+    with contextlib.ExitStack() as stack:
+        fake = stack.enter_context(fake_engine(name, folder / f"{name}.log", arguments))
+        witness = stack.enter_context(fake_engine(reference, folder / "reference.log")).url if reference else None
+        return asyncio.run(_run(fake, scenario, checks, patience, rules, witness))
 
 
 async def _run(
-    fake: FakeProcess, scenario: Scenario, checks: Sequence[Check], patience: float, log_rules: tuple[LogRule, ...]
+    fake: FakeProcess,
+    scenario: Scenario,
+    checks: Sequence[Check],
+    patience: float,
+    rules: tuple[LogRule, ...],
+    reference: str | None,
 ) -> list[CheckResult]:
     drafter = scenario.drafter
-    async with Client(Target(url=fake.url, model=MODEL_ID)) as client:
+    async with contextlib.AsyncExitStack() as stack:
+        client = await stack.enter_async_context(Client(Target(url=fake.url, model=MODEL_ID)))
+        witness = Client(Target(url=reference, model=MODEL_ID)) if reference else None
+        if witness is not None:
+            await stack.enter_async_context(witness)
         context = CheckContext(
             client=client,
             model=fake_model(scenario),
@@ -113,7 +129,8 @@ async def _run(
             draft_depth=drafter.depth if drafter else 0,
             patience=patience,
             log_lines=fake.log_lines,
-            log_rules=log_rules,
+            log_rules=rules,
+            reference=witness,
             seen=Observed(),
         )
         return [result async for result in run_checks(checks, context)]

@@ -1,9 +1,7 @@
 """Does the drafter draft, is enough accepted, and does that last? By the engine's own counters, as differences.
 
 The counters are the server's: what others ask of it at the same time is counted with what a check asks.
-
-Greedy equality with and without the drafter needs two servers of one tier. `equal_greedy` compares their answers;
-whoever can start both (the conformance stage) calls it, and no check here pretends to.
+Whether drafting leaves the answers alone is asked in `equality`.
 """
 
 from dataclasses import dataclass
@@ -16,7 +14,6 @@ import yaml
 from redline.checks.asking import chat_request, put, trouble
 from redline.checks.check import BaseCheck, CheckContext, CheckResult, CheckStatus, SkipReason
 from redline.engine.counters import Acceptance, acceptance, counters_delta
-from redline.probe.exchange import Exchange
 from redline.workload.prompts import PromptClass, prompts
 
 _DATA: Final = Path(__file__).parent / "data" / "drafting.yaml"
@@ -165,12 +162,3 @@ class DraftEndurance(_DraftingCheck):
         if last - 1 < _KEPT_GAIN * (first - 1) or last < floor_of("", 1):
             return self.result(CheckStatus.FAIL, words, metrics=metrics)
         return self.result(CheckStatus.PASS, words, metrics=metrics)
-
-
-def equal_greedy(one: Exchange, other: Exchange) -> int | None:
-    """Return where two greedy answers to one request first differ, in characters; None when they are the same text."""
-    if one.content == other.content:
-        return None
-    pairs = zip(one.content, other.content, strict=False)
-    same = next((at for at, (left, right) in enumerate(pairs) if left != right), None)
-    return min(len(one.content), len(other.content)) if same is None else same

@@ -9,11 +9,13 @@ from redline.checks.boundary import AgentHistory, IdeShape, LongReasoning, ToolP
 from redline.checks.chat import BasicAnswer
 from redline.checks.check import Check, not_offered
 from redline.checks.context import ContextCeiling, ContextLadder, ContextRecall, DecodeAtDepth
+from redline.checks.equality import GreedyEquality
 from redline.checks.messages import Messages
 from redline.checks.output import Degeneration, JsonOutput
 from redline.checks.reach import BootLog, ModelListed
 from redline.checks.spec import DraftAcceptance, DraftEndurance
 from redline.checks.stream import Streaming
+from redline.checks.telemetry import Conditions, HostMemory
 from redline.checks.thinking import ThinkingSplit, ThinkingSwitch
 from redline.checks.tools import StreamedToolCall, ToolCall, ToolCallAfterThinking
 from redline.checks.vision import VisionFacts
@@ -63,6 +65,7 @@ def suite_checks(suite: Suite) -> tuple[Check, ...]:
                 ThinkingSplit(),
                 VisionFacts(),
                 DraftAcceptance(),
+                GreedyEquality(),
                 ToolCallAfterThinking(),
                 Degeneration(),
             )
@@ -80,6 +83,8 @@ def suite_checks(suite: Suite) -> tuple[Check, ...]:
                 DecodeAtDepth(),
                 ContextCeiling(),
                 ContextRecall(),
+                Conditions(),
+                HostMemory(),
             )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from redline.cli.options import json_option, override_options, overrides_from
-from redline.cli.prove import target_options
+from redline.cli.prove import resume_option, target_options
 from redline.errors import ExitCode, UsageError
 from redline.settings import load_settings
 
@@ -23,9 +23,20 @@ _CLASSES = ("prose", "code", "chat", "structured", "edit", "summary")
 @click.option("--boots", type=click.IntRange(min=1), default=None, help="Boots to measure (with --ab: an arm; 3).")
 @click.option("--prefill/--no-prefill", default=True, help="Read prompts of 10,000 and 90,000 tokens, or what fits.")
 @click.option("--ab", nargs=2, metavar="SLUG_A SLUG_B", help="Two tiers, boots in the order A B B A.")
+@click.option("--beside", is_flag=True, help="With --ab: both at once, requests in turn; tiers, or two URLs.")
+@click.option(
+    "--settle",
+    "settle_s",
+    type=click.FloatRange(0, 7200),
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Work a GPU at most so long until it is warm, before measuring; without a GPU nothing is done.",
+)
 @click.option("--margin", type=click.FloatRange(0.001, 0.5), default=0.03, show_default=True, help="What is equal.")
 @click.option("--allow-difference", "allowed", multiple=True, metavar="FIELD", help="With --ab: measure it knowingly.")
 @click.option("--request-timeout", "timeout_s", type=float, default=300.0, show_default=True, help="Seconds an answer.")
+@resume_option
 @override_options
 @json_option
 def bench(*, name: str | None, url: str | None, model: str | None, as_json: bool, **options: Any) -> int:
@@ -42,6 +53,13 @@ def bench(*, name: str | None, url: str | None, model: str | None, as_json: bool
     quick, canonical, ab = options["quick"], options["canonical"], options["ab"]
     if quick + canonical + options["sampled"] > 1:
         raise UsageError("--quick, --canonical and --sampled exclude each other.")
+    if options["resume"] and (quick or ab or (options["boots"] or 1) > 1):
+        raise UsageError(
+            "--resume goes on with one boot of one server.",
+            next_step="What compares boots is begun anew, since no boot may be measured in two halves.",
+        )
+    if options["beside"] and not ab:
+        raise UsageError("--beside goes with --ab A B.")
     if ab and (quick or name or url):
         raise UsageError("--ab starts its own servers: no --quick, no NAME and no --url with it.")
     options["overrides"] = overrides_from(options)

@@ -1,25 +1,30 @@
 """What `bench` does in its three forms: a quick look, boots of one server, two tiers against each other."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
 from redline.bench.arms import ClassVerdict
-from redline.bench.prefill import PrefillSummary
+from redline.bench.prefill import PrefillSample, PrefillSummary
 from redline.bench.quick import BenchSample, ClassSummary, QuickRegime
 from redline.bench.regime import CANONICAL, HONEST_GREEDY, HONEST_SAMPLED, Regime
 from redline.catalog.types import Catalog
 from redline.cli.bench import exit_of, write_json
 from redline.cli.proof_view import ProofView
+from redline.cli.prove import closing_events, resumable
 from redline.cli.screen import Screen
 from redline.cli.up_view import UpView
 from redline.errors import ExitCode, UsageError
 from redline.ops.ab import AbPlan, bench_ab, require_comparable, settled
 from redline.ops.bench import BenchJob, bench_quick, bench_regime, over_boots
-from redline.ops.events import Began, Measured, PrefillDone, PrefillMeasured, SampleDone
+from redline.ops.beside import are_urls, bench_beside
+from redline.ops.events import Began, Measured, PrefillDone, PrefillMeasured, SampleDone, SettleDone
 from redline.ops.prove import bench_job, find_subject, recorded
 from redline.ops.reboot import reboot
+from redline.ops.resume import read_earlier_run
 from redline.ops.servers import pick_server, target_of
-from redline.record.run import create_run
+from redline.record.run import Run, create_run
 from redline.rig.detect import detect_rig
 from redline.rig.links import rig_record
 from redline.settings import Settings
@@ -74,27 +79,38 @@ def run_boots(catalog: Catalog, settings: Settings, where: Where, options: dict[
     boots = options["boots"] or 1
     if boots > 1 and subject.target.server_id is None:
         raise UsageError("--boots restarts the server, and this one was not started by redline.")
-    samples: list[BenchSample] = []
+    job = bench_job(
+        settings,
+        subject,
+        prefill=options["prefill"],
+        timeout_s=options["timeout_s"],
+        settle_s=options["settle_s"],
+    )
+    if options["resume"]:
+        earlier = read_earlier_run(settings.runs_dir, options["resume"], subject.target, "bench")
+        regime = next(iter(earlier.all_of(Regime)), regime)
+        known, long_ones = earlier.all_of(BenchSample), earlier.all_of(PrefillSample)
+        used = job.used - {(row.prompt_class.value, row.prompt_index) for row in known}
+        job = replace(job, earlier=known, earlier_prefill=long_ones, used=used)
+    samples: list[BenchSample] = list(job.earlier)
     summaries: tuple[ClassSummary, ...] = ()
     long: tuple[PrefillSummary, ...] = ()
     with Screen(quiet=as_json) as screen, recorded(settings, subject, "bench", {"prompts": regime.seed or 0}) as run:
         screen.text(f"{regime.name} on {subject.target.slug or subject.target.url}, {boots} boot{'s' * (boots > 1)}")
         view, proof = UpView(screen), ProofView(screen)
-        job = bench_job(settings, subject, prefill=options["prefill"], timeout_s=options["timeout_s"])
-        for number in range(boots):
-            if number:
-                job = _next_boot(settings, job, view)
-            for event in bench_regime(job, run, regime):
+        steps = _over_boots(settings, job, run, regime, boots, view)
+        with resumable(screen, run.run_id, "bench", steps) as events:
+            for event in events:
                 if isinstance(event, SampleDone):
                     samples.append(event.sample)
                 elif isinstance(event, Measured):
                     summaries = event.summaries
                 if isinstance(event, PrefillMeasured):
                     long = event.summaries
-                if isinstance(event, PrefillDone | PrefillMeasured):
+                if isinstance(event, PrefillDone | PrefillMeasured | SettleDone):
                     proof.show(event)
                 else:
-                    view.show(event)  # type: ignore[arg-type]  # of the proof events only prefill comes from here
+                    view.show(event)
         together = over_boots(samples, regime) if boots > 1 else ()
         for row in together:
             run.append(row)
@@ -117,6 +133,14 @@ def run_boots(catalog: Catalog, settings: Settings, where: Where, options: dict[
     return code
 
 
+def _over_boots(settings: Settings, job: BenchJob, run: Run, regime: Regime, boots: int, view: UpView) -> Iterator[Any]:
+    """Yield the events of every boot; the first is the running one."""
+    for number in range(boots):
+        if number:
+            job = _next_boot(settings, job, view)
+        yield from bench_regime(job, run, regime)
+
+
 def _next_boot(settings: Settings, job: BenchJob, view: UpView) -> BenchJob:
     """Start the measured server anew, show how, and return the job of its new life."""
     steps = reboot(settings, *pick_server(settings, job.target.server_id))
@@ -125,7 +149,9 @@ def _next_boot(settings: Settings, job: BenchJob, view: UpView) -> BenchJob:
             view.show(next(steps))
         except StopIteration as done:
             _, record = done.value
-            return replace(job, target=target_of(record, settings), boot_id=record.server_id, used=frozenset())
+            return replace(
+                job, target=target_of(record, settings), boot_id=record.server_id, used=frozenset(), earlier=()
+            )
 
 
 def run_ab(catalog: Catalog, settings: Settings, options: dict[str, Any], *, as_json: bool) -> int:
@@ -134,18 +160,21 @@ def run_ab(catalog: Catalog, settings: Settings, options: dict[str, Any], *, as_
     plan = AbPlan(
         a=options["ab"][0],
         b=options["ab"][1],
-        boots=options["boots"] or 3,
+        boots=options["boots"] or (1 if options["beside"] else 3),
         margin=options["margin"],
         allowed=frozenset(options["allowed"]),
         overrides=options["overrides"],
         timeout_s=options["timeout_s"],
+        settle_s=options["settle_s"],
+        beside=options["beside"],
     )
-    found = require_comparable(catalog, settings, plan)
+    endpoints = plan.beside and are_urls(plan)
+    found = () if endpoints else require_comparable(catalog, settings, plan)
     verdicts: list[ClassVerdict] = []
     rig = detect_rig()
     run = create_run(
         settings.runs_dir,
-        "bench --ab",
+        "bench --ab --beside" if plan.beside else "bench --ab",
         url=None,
         slug=f"{plan.a} against {plan.b}",
         driver_version=rig.driver_version,
@@ -153,14 +182,19 @@ def run_ab(catalog: Catalog, settings: Settings, options: dict[str, Any], *, as_
         seeds={"prompts": regime.seed or 0},
         overrides=plan.overrides,
     )
-    with Screen(quiet=as_json) as screen, run:
-        screen.text(f"{regime.name}: A {plan.a} against B {plan.b}, {plan.boots} boots an arm")
-        screen.line("differ", "; ".join(str(item) for item in found) or "in nothing")
-        view = UpView(screen)
-        for event in bench_ab(catalog, settings, run, regime, plan):
+    with Screen(quiet=as_json) as screen, run, ExitStack() as stack:
+        form = ", both at once, requests in turn" if plan.beside else ""
+        screen.text(f"{regime.name}: A {plan.a} against B {plan.b}, boots an arm: {plan.boots}{form}")
+        unknown = "not known: they are endpoints" if endpoints else "in nothing"
+        screen.line("differ", "; ".join(str(item) for item in found) or unknown)
+        view, proof = UpView(screen), ProofView(screen)
+        steps = (bench_beside if plan.beside else bench_ab)(catalog, settings, run, regime, plan)
+        for event in stack.enter_context(closing_events(steps)):
             if isinstance(event, ClassVerdict):
                 verdicts.append(event)
                 screen.line(event.prompt_class.value[:8], verdict_words(event))
+            elif isinstance(event, SettleDone):
+                proof.show(event)
             else:
                 if isinstance(event, Began):  # a boot's stages are shown by themselves
                     view = UpView(screen)
@@ -177,4 +211,8 @@ def verdict_words(row: ClassVerdict) -> str:
     """Return a verdict in one line: 'B is faster: 1.12 of A (1.08 to 1.16); reason'."""
     found = row.comparison
     interval = f" ({found.low:.3f} to {found.high:.3f})" if found.low is not None and found.high is not None else ""
-    return f"B is {found.verdict.value}: {found.ratio:.3f} of A{interval}; {found.reason}"
+    paired = row.paired
+    pairs = ""
+    if paired and paired.low is not None and paired.high is not None:
+        pairs = f"; prompt by prompt {paired.mean:.3f} ({paired.low:.3f} to {paired.high:.3f}, n={paired.n})"
+    return f"B is {found.verdict.value}: {found.ratio:.3f} of A{interval}; {found.reason}{pairs}"

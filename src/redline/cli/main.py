@@ -36,6 +36,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "soak": ("redline.cli.soak", "soak", "Talk to a server for long and watch what changes."),
     "ramp": ("redline.cli.ramp", "ramp", "Play an agent at work: is the growing conversation reused?"),
     "concurrency": ("redline.cli.concurrency", "concurrency", "Measure streams side by side, against the slots."),
+    "tune": ("redline.cli.tune", "tune", "Search a tier's settings: rate, context and memory of each combination."),
     "runs": ("redline.cli.runs", "runs", "List what was done and measured."),
     "report": ("redline.cli.report", "report", "Describe runs, or this rig, ready to be shared."),
     "submit": ("redline.cli.submit", "submit", "Make files of runs to hand in, looked through first."),

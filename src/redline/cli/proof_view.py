@@ -15,6 +15,7 @@ from redline.ops.events import (
     RampDone,
     RampTurnDone,
     RoundDone,
+    SettleDone,
     SoakDone,
     TurnDone,
 )
@@ -61,6 +62,8 @@ class ProofView:
                 for row in event.summaries:
                     rate = estimate_words(row.prefill_tok_s, "tok/s")
                     self._screen.line("prefill", f"{row.target_tokens} tokens {rate}")
+            case SettleDone():
+                self._screen.line("settle", event.settling.describe())
             case _:
                 assert_never(event)
 

@@ -5,7 +5,7 @@ import json
 import click
 
 from redline.cli.options import json_option
-from redline.cli.prove import target_options
+from redline.cli.prove import resumable, target_options
 from redline.errors import ExitCode, UsageError
 from redline.settings import load_settings
 
@@ -69,14 +69,12 @@ def soak(
         view = ProofView(screen)
         length = f"{plan.minutes:g} min" if plan.minutes else f"{plan.turns} turns"
         screen.text(f"soak of {subject.target.slug or subject.target.url}: {plan.kind.value} sessions, {length}")
-        try:
-            for event in run_soak(subject.target, subject.facts.model, run, plan, pid=subject.pid, earlier=earlier):
+        steps = run_soak(subject.target, subject.facts.model, run, plan, pid=subject.pid, earlier=earlier)
+        with resumable(screen, run.run_id, "soak", steps) as events:
+            for event in events:
                 view.show(event)
                 if isinstance(event, SoakDone):
                     summary, code = event.summary, verdict_of(event.summary.results)
-        except (KeyboardInterrupt, SystemExit):
-            screen.line("stopped", f"run {run.run_id} holds what there is; redline soak --resume {run.run_id} goes on")
-            raise
         run.finish("complete", int(code), summary.statement if summary else "")
         screen.line("run", run.run_id)
     if as_json:

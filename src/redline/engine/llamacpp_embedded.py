@@ -36,9 +36,9 @@ def embedded_plan(catalog: Catalog, tier: ResolvedTier, rig: Rig, models_dir: Pa
     if drafter.lookup and tier.spec_n.value:
         options |= {
             "spec-type": drafter.lookup.type,
-            "spec-key": drafter.lookup.key_tokens,
+            "spec-key": tier.lookup_key_tokens.value,
             "spec-draft": tier.spec_n.value,
-            "spec-hits": drafter.lookup.min_hits,
+            "spec-hits": tier.lookup_min_hits.value,
         }
     flags = [text for name, value in options.items() if value is not None for text in (f"--{name}", str(value))]
     return LaunchPlan(

@@ -90,6 +90,8 @@ class App:
             await response.until_gone()
             raise Gone
         kind, read = _READERS[path]
+        if kind == "messages" and wire.messages == "as_chat":
+            kind = "chat"
         name = body.get("model")
         if isinstance(name, str) and (refusal := self._dialect.unknown_model(name)):
             raise refusal

@@ -96,7 +96,8 @@ class BootLog:
             slow = boot.slow_phase == phase.name
             line_s = boot.slow_s / max(len(phase.lines), 1) if slow else boot.line_s
             faulty = boot.fault is not None and boot.fault.phase == phase.name
-            for line in phase.lines[: (len(phase.lines) + 1) // 2] if faulty else phase.lines:
+            lines = [line for line in phase.lines if not boot.omits or boot.omits not in line.text]
+            for line in lines[: (len(lines) + 1) // 2] if faulty else lines:
                 await asyncio.sleep(line_s)
                 self.write((line,))
             if phase.name == "weights":

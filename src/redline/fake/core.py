@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from redline.fake import tokens
 from redline.fake.model import Reply, reply
@@ -15,6 +15,7 @@ from redline.fake.scenario import Scenario
 from redline.fake.totals import PrefixCache, Totals
 
 Kind = Literal["reasoning", "content", "tool_call"]
+_CORRUPT_FROM: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +67,10 @@ class Core:
         """Return the job for a prompt, its answer worked out and cut to the tokens that are allowed."""
         self._number += 1
         room = max(0, min(prompt.max_tokens, self.scenario.model.context - tokens.count(prompt.text)))
-        answer = reply(prompt, self.scenario.model, self.scenario.answer, self.seed)
+        answer = reply(prompt, self.scenario.model, self.scenario.answer, self.seed, self._number)
         whole = _units(answer, inline=self.scenario.wire.reasoning_field == "inline")
+        if self.scenario.drafter is not None and self.scenario.drafter.mode == "corrupt":
+            whole = _corrupted(whole)
         units, finish = self._with_empty(prompt, whole, room)
         if prompt.ignore_eos and len(units) < room and room < 1 << 20:
             from redline.fake.text import prose
@@ -250,6 +253,14 @@ def _units(answer: Reply, *, inline: bool) -> tuple[Emission, ...]:
             Emission(kind="tool_call", text=piece, tokens=1, call=index) for piece in tokens.pieces(call.arguments)
         ]
     return tuple(units)
+
+
+def _corrupted(units: tuple[Emission, ...]) -> tuple[Emission, ...]:
+    """Return an answer as wrongly accepted tokens make it: from the twentieth on, every tenth repeats its neighbour."""
+    return tuple(
+        units[at - 1] if at >= _CORRUPT_FROM and at % 10 == 0 and unit.kind == "content" else unit
+        for at, unit in enumerate(units)
+    )
 
 
 def _plain(kind: Kind, text: str) -> list[Emission]:

@@ -43,8 +43,8 @@ class Reply:
     calls: tuple[Call, ...] = ()
 
 
-def reply(prompt: Prompt, model: Model, answer: Answer, seed: int) -> Reply:
-    """Return the model's answer, with the faults of `answer` in it."""
+def reply(prompt: Prompt, model: Model, answer: Answer, seed: int, number: int = 0) -> Reply:
+    """Return the model's answer to the `number`-th request, with the faults of `answer` in it."""
     key = f"{prompt.seed if prompt.seed is not None else seed}/{prompt.text}"
     thinks = model.thinking == "always" or (
         model.thinking == "switch" and (model.thinks_unasked if prompt.thinking is None else prompt.thinking)
@@ -52,12 +52,14 @@ def reply(prompt: Prompt, model: Model, answer: Answer, seed: int) -> Reply:
     found = Reply(reasoning=text.reasoning(key, prompt.question) if thinks else "")
     if answer.text == "repeats":
         return replace(found, content=text.GARBAGE_LINE * 400)
+    if answer.tool_calls == "unasked" and prompt.tool_choice == "none":
+        prompt = replace(prompt, tool_choice="required")
     call = _call(prompt) if model.tools and prompt.tools else None
     if call is None:
         return replace(found, content=_content(prompt, model, answer, key))
     if answer.tool_calls == "text":
         return replace(found, content=call.markup)
-    if answer.tool_calls == "lost_after_reasoning" and thinks:
+    if answer.tool_calls == "lost_after_reasoning" and thinks and number % answer.tool_calls_lost_every == 0:
         return replace(found, reasoning=f"{found.reasoning} I call {call.name} now.")
     return replace(found, calls=(call,))
 

@@ -57,7 +57,7 @@ class Drafter:
     method: Literal["mtp", "dflash", "ngram"] = "mtp"
     depth: int = 3
     acceptance: float = 0.7
-    mode: Literal["steady", "dead", "idle", "collapse"] = "steady"
+    mode: Literal["steady", "dead", "idle", "collapse", "corrupt"] = "steady"  # corrupt: accepted tokens are wrong
     collapse_after_tokens: int = 2000
 
 
@@ -82,6 +82,7 @@ class Boot:
     restarts: bool = False  # as under a restart policy: whenever it ends, it is started again
     stats_s: float = 10.0  # how often vLLM sums up what it does, while it does something
     stranger_s: float | None = None  # another program takes the port first, and keeps it that long
+    omits: str = ""  # lines that contain this are not printed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +90,8 @@ class Answer:
     """What the model says. `empty_every` n: every n-th answer is empty in the given way."""
 
     text: Literal["normal", "repeats"] = "normal"
-    tool_calls: Literal["normal", "text", "lost_after_reasoning"] = "normal"
+    tool_calls: Literal["normal", "text", "lost_after_reasoning", "unasked"] = "normal"  # unasked: none is ignored
+    tool_calls_lost_every: int = 1  # of lost_after_reasoning: every n-th request
     json: Literal["normal", "prose"] = "normal"
     images: Literal["normal", "unseen"] = "normal"
     empty: Literal["no", "reasoning_budget", "no_tokens", "closed", "masked"] = "no"
@@ -111,6 +113,7 @@ class Wire:
     usage: Literal["normal", "missing", "zero"] = "normal"
     cached_tokens: Literal["reported", "unreported"] = "reported"
     body: Literal["normal", "error_in_200", "html"] = "normal"
+    messages: Literal["normal", "as_chat"] = "normal"  # as_chat: /v1/messages answers in the form of another API
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

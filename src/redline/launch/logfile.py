@@ -81,6 +81,17 @@ def tail(path: Path, lines: int) -> list[str]:
     ]
 
 
+def head(path: Path, lines: int) -> list[str]:
+    """Return the first lines that are left of a log, those before its rotation first; nothing when there is no log."""
+    before = path.with_name(path.name + ROTATED)
+    try:
+        with (before if before.is_file() else path).open("rb") as file:
+            text = file.read(_TAIL_BYTES).decode("utf-8", errors="replace")
+    except OSError:
+        return []
+    return [line[:_LINE_CHARS] for line in text.splitlines()[:lines]]
+
+
 def _last_lines(path: Path, lines: int) -> list[str]:
     try:
         with path.open("rb") as file:

@@ -38,6 +38,8 @@ class AbPlan:
     allowed: frozenset[str] = frozenset()
     overrides: tuple[str, ...] = ()
     timeout_s: float = 600.0
+    settle_s: float = 0.0
+    beside: bool = False
 
 
 def abba(boots: int) -> str:
@@ -95,6 +97,7 @@ def bench_ab(
             thinking_switch=model.capabilities.thinking.offered,
             prefill=False,
             timeout_s=plan.timeout_s,
+            settle_s=plan.settle_s,
         )
         for event in bench_regime(job, run, regime):
             if isinstance(event, SampleDone):

@@ -10,10 +10,12 @@ from redline.bench.measure import Boot, run_regime, summarise_regime
 from redline.bench.prefill import PrefillSample, lengths_that_fit, run_prefill, summarise_prefill
 from redline.bench.quick import BenchSample, QuickRegime, run_quick, summarise
 from redline.bench.regime import Regime
-from redline.errors import RefusedError
-from redline.ops.events import Event, Measured, PrefillDone, PrefillMeasured, ProofEvent, SampleDone
+from redline.bench.settle import settle
+from redline.errors import InconclusiveError, RefusedError
+from redline.ops.events import Event, Measured, PrefillDone, PrefillMeasured, ProofEvent, SampleDone, SettleDone
 from redline.ops.stream import drain
 from redline.probe.client import Client
+from redline.probe.memory import ServerMemory
 from redline.probe.target import Target
 from redline.record.event import payload
 from redline.record.reading import read_events, read_manifest
@@ -33,6 +35,15 @@ class ClassBoots:
     decode_tok_s: BootSummary
 
 
+@payload("bench.restarted")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerRestarted:
+    """The process that was measured is gone; nothing that another one answered is among the samples."""
+
+    boot_id: str
+    samples: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchJob:
     """One life of a server to be measured, and what is known of it."""
@@ -45,7 +56,10 @@ class BenchJob:
     prefill: bool = True
     seed: int = 1
     timeout_s: float = 600.0
+    settle_s: float = 0.0  # how long a GPU may be worked until it is warm, before anything is measured
     conditions: Mapping[str, Any] = field(default_factory=dict)
+    earlier: tuple[BenchSample, ...] = ()  # of this boot, from a run that was cut off
+    earlier_prefill: tuple[PrefillSample, ...] = ()
 
 
 def bench_quick(target: Target, run: Run, regime: QuickRegime) -> Iterator[Event]:
@@ -73,34 +87,61 @@ def bench_regime(job: BenchJob, run: Run, regime: Regime) -> Iterator[Event | Pr
     Raises:
         RefusedError: lookup drafting would measure its own memory of an earlier answer.
         EndpointError: long prompts are asked for and the server counts no tokens.
+        InconclusiveError: the server ended meanwhile, or began anew; what it answered before is summed up.
     """
     require_fresh_prompts(job, regime)
-    samples: list[BenchSample] = []
-    long: list[PrefillSample] = []
-    boot = Boot(boot_id=job.boot_id, used=job.used, thinking_switch=job.thinking_switch, timeout_s=job.timeout_s)
+    samples, long = list(job.earlier), list(job.earlier_prefill)
+    boot = Boot(
+        boot_id=job.boot_id,
+        used=job.used,
+        thinking_switch=job.thinking_switch,
+        timeout_s=job.timeout_s,
+        earlier=job.earlier,
+    )
     total = sum(min(20, len(regime.prompts(kind, job.used))) for kind in regime.classes)
+    life = ServerMemory(job.target.url)
+    served = life.process()
     run.append(regime)
+    for row in (*samples, *long):
+        run.append(row)
     try:
         with asyncio.Runner() as runner:
             client = Client(job.target)
             try:
+                if job.settle_s > 0:
+                    settling = runner.run(settle(client, regime, boot, job.settle_s))
+                    run.append(settling)
+                    yield SettleDone(settling=settling)
                 for sample in drain(runner, run_regime(client, regime, boot)):
-                    run.append(sample)
-                    samples.append(sample)
+                    same = served is None or life.process() == served
+                    if same or sample.error:
+                        run.append(sample)
+                        samples.append(sample)
+                    if not same:
+                        run.append(ServerRestarted(boot_id=job.boot_id, samples=len(samples)))
+                        raise _restarted(len(samples))
                     yield SampleDone(sample=sample, number=len(samples), total=total)
                 lengths = lengths_that_fit(regime.prefill_tokens, job.context_tokens) if job.prefill else ()
                 if lengths:
-                    source = run_prefill(client, regime, job.boot_id, lengths, job.seed, job.timeout_s)
+                    source = run_prefill(client, regime, job.boot_id, lengths, job.seed, job.timeout_s, len(long))
                     for prompt in drain(runner, source):
                         run.append(prompt)
                         long.append(prompt)
                         yield PrefillDone(sample=prompt, number=len(long), total=regime.prefill_runs * len(lengths))
             finally:
                 runner.run(client.__aexit__(None, None, None))
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+    except (KeyboardInterrupt, SystemExit, GeneratorExit, InconclusiveError):
         _record(run, samples, long, regime)
         raise
     yield from _record(run, samples, long, regime)
+
+
+def _restarted(samples: int) -> InconclusiveError:
+    return InconclusiveError(
+        f"The server ended, or was started anew, while it was measured: {samples} requests before that stand in the "
+        "run, and nothing after it does.",
+        next_step="`redline logs` says why it ended; then measure again.",
+    )
 
 
 def _record(

@@ -1,7 +1,7 @@
 """Measures streams side by side against a server and records every round."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from redline.bench.concurrency import ConcurrencyPlan, Round, judge_concurrency, run_concurrency
 from redline.ops.events import ConcurrencyDone, ProofEvent, RoundDone
@@ -11,15 +11,18 @@ from redline.probe.target import Target
 from redline.record.run import Run
 
 
-def concurrency(target: Target, run: Run, plan: ConcurrencyPlan) -> Iterator[ProofEvent]:
+def concurrency(target: Target, run: Run, plan: ConcurrencyPlan, earlier: Sequence[Round] = ()) -> Iterator[ProofEvent]:
     """Yield each round, then the verdict. Ctrl-C records the verdict of what there is."""
-    rounds: list[Round] = []
+    rounds: list[Round] = list(earlier)
+    done = {(row.number, row.streams) for row in earlier}
     run.append(plan)
+    for row in rounds:
+        run.append(row)
     try:
         with asyncio.Runner() as runner:
             client = Client(target)
             try:
-                for row in drain(runner, run_concurrency(client, plan)):
+                for row in drain(runner, run_concurrency(client, plan, done)):
                     run.append(row)
                     rounds.append(row)
                     yield RoundDone(row=row, number=len(rounds), total=plan.rounds * len(plan.levels))

@@ -6,6 +6,7 @@ from redline.artifacts.progress import FileProgress
 from redline.bench.concurrency import ConcurrencySummary, Round
 from redline.bench.prefill import PrefillSample, PrefillSummary
 from redline.bench.quick import BenchSample, ClassSummary
+from redline.bench.settle import Settling
 from redline.catalog.fields import ResolvedTier
 from redline.catalog.types import Artifact
 from redline.checks.check import CheckResult
@@ -142,6 +143,13 @@ class PrefillMeasured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SettleDone:
+    """A GPU was worked until warm before the measuring, or there is none."""
+
+    settling: Settling
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSaved:
     """The record of this operation, and the exit code it ended with."""
 
@@ -158,7 +166,17 @@ class ImageProgress:
     line: str
 
 
-ProofEvent = TurnDone | SoakDone | RampTurnDone | RampDone | RoundDone | ConcurrencyDone | PrefillDone | PrefillMeasured
+ProofEvent = (
+    TurnDone
+    | SoakDone
+    | RampTurnDone
+    | RampDone
+    | RoundDone
+    | ConcurrencyDone
+    | PrefillDone
+    | PrefillMeasured
+    | SettleDone
+)
 
 Event = (
     Began

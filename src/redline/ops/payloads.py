@@ -5,6 +5,8 @@ import redline.bench.concurrency
 import redline.bench.prefill
 import redline.bench.quick
 import redline.bench.regime
+import redline.bench.settle
+import redline.bench.tune
 import redline.checks.check
 import redline.checks.ramp
 import redline.checks.soak
@@ -12,6 +14,7 @@ import redline.checks.soak_verdict
 import redline.checks.stages
 import redline.launch.outcome
 import redline.ops.bench
+import redline.ops.resume
 import redline.ops.soak
 import redline.ops.verify
 import redline.probe.exchange

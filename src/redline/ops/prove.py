@@ -18,6 +18,7 @@ from redline.ops.launching import CONDITIONS_FILE
 from redline.ops.servers import pick_server, target_of, wait_ready
 from redline.ops.verify import Facts
 from redline.probe.client import Client
+from redline.probe.memory import ServerMemory
 from redline.probe.served import Served, ask_served
 from redline.probe.target import Secret, Target
 from redline.record.files import read_json
@@ -82,7 +83,9 @@ def served_by(subject: Subject) -> Served:
     return asyncio.run(ask())
 
 
-def bench_job(settings: Settings, subject: Subject, *, prefill: bool = True, timeout_s: float = 600.0) -> BenchJob:
+def bench_job(
+    settings: Settings, subject: Subject, *, prefill: bool = True, timeout_s: float = 600.0, settle_s: float = 0.0
+) -> BenchJob:
     """Return what is to be measured of a subject, without the prompts that a lookup drafter has seen.
 
     Raises:
@@ -98,6 +101,7 @@ def bench_job(settings: Settings, subject: Subject, *, prefill: bool = True, tim
         thinking_switch=subject.facts.model is None or subject.facts.model.capabilities.thinking.offered,
         prefill=prefill,
         timeout_s=timeout_s,
+        settle_s=settle_s,
         conditions=subject.conditions,
     )
 
@@ -118,7 +122,8 @@ def _endpoint(catalog: Catalog, settings: Settings, url: str, model: str | None)
 
     target = Target(url=url, model=model or asyncio.run(first_model()), api_key=secret)
     known = next((item for item in catalog.models.values() if target.model in (item.id, *item.aliases)), None)
-    return Subject(target=target, facts=Facts(model=known, patience=patience_of(settings)), conditions={})
+    facts = Facts(model=known, swapped_bytes=ServerMemory(url).swapped, patience=patience_of(settings))
+    return Subject(target=target, facts=facts, conditions={})
 
 
 @contextmanager

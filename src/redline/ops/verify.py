@@ -3,10 +3,14 @@
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from redline.catalog.types import Model
-from redline.checks.check import CheckContext, CheckResult, CheckStatus, LogRule, SkipReason, run_checks
+from redline.checks.check import Check, CheckContext, CheckResult, CheckStatus, LogRule, SkipReason, run_checks
+from redline.checks.context import ContextCeiling, ContextLadder, ContextRecall
+from redline.checks.reach import ModelListed
 from redline.checks.suites import Estimate, Suite, estimate, suite_checks
+from redline.checks.thinking import ThinkingSwitch
 from redline.errors import ExitCode
 from redline.ops.events import CheckDone, ChecksDone, Event
 from redline.ops.stream import drain
@@ -15,17 +19,20 @@ from redline.probe.target import Target
 from redline.record.event import payload
 from redline.record.run import Run
 
-SUITES = tuple(suite.value for suite in Suite)
+_STANDS: Final = frozenset({CheckStatus.PASS, CheckStatus.WARN, CheckStatus.FAIL})
+SUITES: Final = tuple(suite.value for suite in Suite)
 
 
 @payload("check.spent")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """What a suite's measured requests took, by the server's own counts."""
+    """What all requests of a suite took, by the server's own counts; `uncounted` ones stated none."""
 
     suite: str
     prompt_tokens: int
     completion_tokens: int
+    requests: int = 0
+    uncounted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +46,8 @@ class Facts:
     log_lines: Callable[[], Sequence[str]] | None = None
     log_rules: tuple[LogRule, ...] = ()
     free_bytes: Callable[[], int] | None = None
+    gpu_free_bytes: Callable[[], int | None] | None = None
+    swapped_bytes: Callable[[], int | None] | None = None
     patience: float = 1.0
 
 
@@ -48,13 +57,29 @@ def suite_estimate(suite: Suite, model: Model | None) -> Estimate:
 
 
 def verify(
-    target: Target, facts: Facts, run: Run, *, suite: Suite = Suite.SMOKE, seed: int = 0, needles: int = 1
+    target: Target,
+    facts: Facts,
+    run: Run,
+    *,
+    suite: Suite = Suite.SMOKE,
+    seed: int = 0,
+    needles: int = 1,
+    reference: Target | None = None,
+    earlier: Sequence[CheckResult] = (),
 ) -> Iterator[Event]:
-    """Yield each verdict of a suite, then all of them together. Every verdict is on record before it is yielded."""
-    checks = suite_checks(suite)
-    results: list[CheckResult] = []
+    """Yield each verdict of a suite, then all of them together. Every verdict is on record before it is yielded.
+
+    `reference` is a server of the same weights that drafts nothing. `earlier` are verdicts that a run had when it was
+    cut off: those that stand are taken over and not asked again.
+    """
+    whole = suite_checks(suite)
+    results: list[CheckResult] = list(standing(whole, earlier))
+    taken = {row.check_id for row in results}
+    checks = tuple(check for check in whole if check.id not in taken)
+    for row in results:
+        run.append(row)
     with asyncio.Runner() as runner:
-        client = Client(target)
+        client, witness = Client(target), Client(reference) if reference else None
         context = CheckContext(
             client=client,
             model=facts.model,
@@ -67,18 +92,42 @@ def verify(
             log_lines=facts.log_lines,
             log_rules=facts.log_rules,
             free_bytes=facts.free_bytes,
+            gpu_free_bytes=facts.gpu_free_bytes,
+            swapped_bytes=facts.swapped_bytes,
+            reference=witness,
         )
         try:
             for result in drain(runner, run_checks(checks, context)):
                 run.append(result)
                 results.append(result)
-                yield CheckDone(result=result, number=len(results), total=max(len(checks), len(results)))
+                yield CheckDone(result=result, number=len(results), total=max(len(whole), len(results)))
         finally:
-            seen = context.seen
-            spent = Spent(suite=suite.value, prompt_tokens=seen.prompt_tokens, completion_tokens=seen.completion_tokens)
-            run.append(spent)
+            run.append(
+                Spent(
+                    suite=suite.value,
+                    prompt_tokens=client.spent.prompt_tokens,
+                    completion_tokens=client.spent.completion_tokens,
+                    requests=client.spent.requests,
+                    uncounted=client.spent.uncounted,
+                )
+            )
             runner.run(client.__aexit__(None, None, None))
+            if witness is not None:
+                runner.run(witness.__aexit__(None, None, None))
     yield ChecksDone(suite=suite.value, results=tuple(results))
+
+
+def standing(checks: Sequence[Check], earlier: Sequence[CheckResult]) -> tuple[CheckResult, ...]:
+    """Return the earlier verdicts that need not be asked again.
+
+    Not those that nothing was learnt from; not the switch for thinking, by which later budgets go; and the rungs of the
+    context only together with the judgement of what they recalled.
+    """
+    known = {check.id for check in checks} - {ThinkingSwitch.id, ModelListed.id}
+    told = [row for row in earlier if row.status in _STANDS or row.skip_reason is SkipReason.NOT_OFFERED]
+    if ContextRecall.id not in {row.check_id for row in told}:
+        known -= {ContextLadder.id, ContextCeiling.id}
+    return tuple(row for row in told if row.check_id in known)
 
 
 def verdict_of(results: tuple[CheckResult, ...]) -> ExitCode:

@@ -12,6 +12,7 @@ from redline.engine.metrics import read_metrics
 from redline.errors import EndpointError
 from redline.probe.exchange import ChatRequest, Exchange
 from redline.probe.parse import read_exchange
+from redline.probe.spending import GENERATES, Spending, usage_of_text
 from redline.probe.target import Target
 from redline.probe.wire import exchange_bytes
 
@@ -37,10 +38,14 @@ class Reply:
 
 
 class Client:
-    """Talks to one target. Use as an async context manager, within one event loop."""
+    """Talks to one target. Use as an async context manager, within one event loop.
+
+    `spent` is what its requests took so far, by the server's own counts.
+    """
 
     def __init__(self, target: Target) -> None:
         self.target = target
+        self.spent = Spending()
         self._http = httpx2.AsyncClient(
             base_url=target.url,
             headers=dict(target.headers),
@@ -61,7 +66,9 @@ class Client:
         """Stream a chat completion and return all that was seen of it. Never raises for what the server does."""
         body = json.dumps(request.body(self.target.model, stream=True)).encode()
         url = f"{self.target.url}/v1/chat/completions"
-        return read_exchange(await exchange_bytes(url, body, headers=self.target.headers, timeout_s=timeout_s))
+        exchange = read_exchange(await exchange_bytes(url, body, headers=self.target.headers, timeout_s=timeout_s))
+        self.spent.add(exchange.usage)
+        return exchange
 
     async def get_json(self, path: str) -> Any:
         """Return the JSON of a control path.
@@ -86,6 +93,8 @@ class Client:
             return Reply(None, f"no answer within {timeout_s:g} s")
         except httpx2.HTTPError as error:
             return Reply(None, str(error) or type(error).__name__)
+        if path in GENERATES:
+            self.spent.add(usage_of_text(response.text))
         return Reply(response.status_code, response.text)
 
     async def model_ids(self) -> tuple[str, ...]:

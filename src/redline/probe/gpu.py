@@ -110,6 +110,41 @@ def gpu_memory_bytes(pids: frozenset[int]) -> int | None:
     return None if any(value is None for value in held) else sum(int(value) for value in held)
 
 
+def least_gpu_free_bytes(indices: tuple[int, ...] | None = None) -> int | None:
+    """Return the free memory of the fullest of these GPUs, None where NVML cannot say.
+
+    The least and not the sum: the card that is full is the one that runs out.
+    """
+    nvml, handles = _open(indices)
+    if not handles:
+        return None
+    try:
+        return min(int(nvml.nvmlDeviceGetMemoryInfo(handle).free) for handle in handles)
+    except nvml.NVMLError:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuHeat:
+    """How warm the warmest GPU is now, and the mean clock of all."""
+
+    temperature_c: float
+    sm_clock_mhz: float
+
+
+def read_heat(indices: tuple[int, ...] | None = None) -> GpuHeat | None:
+    """Return temperature and clock now, None without NVML."""
+    nvml, handles = _open(indices)
+    if not handles:
+        return None
+    try:
+        heat = [float(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)) for handle in handles]
+        clocks = [float(nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)) for handle in handles]
+    except nvml.NVMLError:
+        return None
+    return GpuHeat(temperature_c=max(heat), sm_clock_mhz=sum(clocks) / len(clocks))
+
+
 def _open(indices: tuple[int, ...] | None) -> tuple[Any, tuple[Any, ...]]:
     try:
         import pynvml

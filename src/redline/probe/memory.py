@@ -5,6 +5,7 @@ and this user may see it.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import psutil
@@ -35,21 +36,45 @@ class ServerMemory:
 
     def sample(self) -> MemorySample:
         """Return what the server holds now."""
-        if self._process is None or not self._process.alive():
-            self._process = self._listener()
-        if self._process is None:
+        process = self.process()
+        if process is None:
             return MemorySample()
         try:
-            leader = psutil.Process(self._process.pid)
+            leader = psutil.Process(process.pid)
             family = (leader, *leader.children(recursive=True))
-            held = sum(int(process.memory_info().rss) for process in family)
+            held = sum(int(member.memory_info().rss) for member in family)
         except psutil.Error:
             return MemorySample()
-        gpu = gpu_memory_bytes(frozenset(process.pid for process in family))
-        return MemorySample(resident_bytes=held, gpu_bytes=gpu, process=self._process)
+        gpu = gpu_memory_bytes(frozenset(member.pid for member in family))
+        return MemorySample(resident_bytes=held, gpu_bytes=gpu, process=process)
+
+    def process(self) -> ProcessId | None:
+        """Return the process that serves now, None where it cannot be seen."""
+        if self._process is None or not self._process.alive():
+            self._process = self._listener()
+        return self._process
+
+    def swapped(self) -> int | None:
+        """Return how much of the server's memory is swapped out, None where its processes cannot be seen."""
+        process = self.process()
+        if process is None:
+            return None
+        try:
+            leader = psutil.Process(process.pid)
+            family = (leader, *leader.children(recursive=True))
+            return sum(_swapped_bytes(process.pid) for process in family)
+        except (psutil.Error, OSError):
+            return None
 
     def _listener(self) -> ProcessId | None:
         if self._host not in _LOCAL or not self._port:
             return None
         holder = find_port_holder("127.0.0.1" if self._host == "localhost" else self._host, self._port)
         return identify(holder.pid) if holder and holder.pid else None
+
+
+def _swapped_bytes(pid: int) -> int:
+    """Return a process's VmSwap (proc_pid_status(5)), 0 where the kernel gives none."""
+    text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    found = next((line.split()[1] for line in text.splitlines() if line.startswith("VmSwap:")), "0")
+    return int(found) * 1024
