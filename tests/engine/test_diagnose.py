@@ -58,6 +58,12 @@ def test_no_word_of_a_diagnosis_is_left_open(signature_id: str) -> None:
     assert found.cause.endswith((".", "]", "}"))
 
 
+@pytest.mark.parametrize("path", sorted((LOGS / "captured").glob("*.log")), ids=lambda path: path.stem)
+def test_a_fault_that_was_provoked_on_a_gpu_is_known(path: Path) -> None:
+    found = diagnose(read_log(f"captured/{path.stem}"))
+    assert (found.verdict, found.signature_id) == (DiagnosisVerdict.KNOWN, path.stem)
+
+
 @pytest.mark.parametrize("name", HEALTHY)
 def test_healthy_logs_show_nothing(name: str) -> None:
     found = _diagnose(name)

@@ -192,3 +192,14 @@ def test_counters_of_its_metrics() -> None:
     counters = Vllm().parse_counters(text)
     assert (counters.drafts, counters.accepted_by_position) == (10, (8, 4))
     assert counters.prompt_tokens is None
+
+
+def test_lookup_drafting_is_vllms_own(catalog: Catalog) -> None:
+    drafting = plan(catalog, "vllm/smollm2-135m-single-supermax", {"LOOKUP_KEY": "3"})
+    assert speculative(drafting.argv) == {
+        "method": "ngram",
+        "num_speculative_tokens": 7,
+        "prompt_lookup_min": 3,
+        "prompt_lookup_max": 3,
+    }
+    assert speculative(plan(catalog, "vllm/smollm2-135m-single-max").argv) is None

@@ -20,9 +20,10 @@ def test_every_logged_pool_is_an_integer_number_of_blocks(shapes: Catalog) -> No
     assert sum(check.exact is True for check in checks.values()) >= 30
 
 
-def test_the_ten_boots_on_h200_are_reproduced(shapes: Catalog) -> None:
+def test_the_boots_on_h200_are_reproduced(shapes: Catalog) -> None:
     rows = [boot for boot in shapes.boots.values() if boot.hardware == "h200"]
-    assert len(rows) == 10
+    assert len(rows) >= 39
+    assert {boot.tensor_parallel for boot in rows} == {1, 2}
     for boot in rows:
         check = check_boot(shapes, boot)
         assert check.geometry.block_tokens == boot.block_tokens
@@ -30,6 +31,16 @@ def test_the_ten_boots_on_h200_are_reproduced(shapes: Catalog) -> None:
         assert check.low_blocks is not None
         assert check.high_blocks is not None
         assert check.low_blocks <= (check.blocks or 0) <= check.high_blocks
+
+
+def test_bytes_read_from_inside_allow_one_number_of_blocks(shapes: Catalog) -> None:
+    rows = [boot for boot in shapes.boots.values() if boot.available_bytes is not None]
+    assert len(rows) >= 29
+    for boot in rows:
+        check = check_boot(shapes, boot)
+        assert check.low_blocks == check.high_blocks == check.blocks == boot.blocks, boot.id
+    one_less = replace(rows[0], available_bytes=(rows[0].available_bytes or 0) - 20 * 2**20)
+    assert check_boot(shapes, one_less).exact is False
 
 
 def test_the_refused_boot_is_refused(shapes: Catalog) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from redline.artifacts.checkpoint import gguf_to_checkpoint
 from redline.artifacts.progress import FileProgress, Report
 from redline.errors import FaultError, MissingError
 
@@ -56,7 +57,10 @@ def requantize_q4_0(source: Path, target: Path, artifact: str, report: Report) -
         writer.close()
 
 
-RECIPES: Final[dict[str, Callable[[Path, Path, str, Report], None]]] = {"gguf-requantize-q4_0": requantize_q4_0}
+RECIPES: Final[dict[str, Callable[[Path, Path, str, Report], None]]] = {
+    "gguf-requantize-q4_0": requantize_q4_0,
+    "gguf-to-checkpoint": gguf_to_checkpoint,
+}
 
 
 def derive(recipe: str, source: Path, target: Path, artifact: str, report: Report) -> None:

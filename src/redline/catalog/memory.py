@@ -101,6 +101,32 @@ class Headroom:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepModel:
+    """Coefficients of one step of decoding, fitted on one GPU: `share` of the measured copy rate that reading weights
+    reaches, and what comes on top: fixed, a verified token, a pass of the drafter, a split over GPUs.
+
+    `band` is the largest relative error of a step that the fit had not seen. `compute` are the capabilities it may be
+    projected to; `weights` the formats; `families` the architectures.
+    """
+
+    id: str
+    hardware: str
+    compute: tuple[str, ...]
+    engine_versions: tuple[str, ...]
+    weights: tuple[str, ...]
+    families: tuple[str, ...]
+    copy_bytes_s: float
+    share: float
+    fixed_ms: float
+    token_us: float
+    pass_ms: float
+    split_ms: float
+    band: float
+    source: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PatchedAllocator:
     """A published figure that rests on a change to the engine's allocator, which plans here do not model."""
 
@@ -140,7 +166,8 @@ class Boot:
     """One real start of an engine: what was asked, and what it reported. Absent values are None, never guesses.
 
     `model` is the id of the model whose shape it had; `checkpoint` names the weights where they were others.
-    `available_gib` is as logged, rounded to two decimals. `held_out` says why a row is shown but not fitted from;
+    `available_gib` is as logged, rounded to two decimals; `available_bytes` is the engine's own number where it was
+    read from inside. `held_out` says why a row is shown but not fitted from;
     `weights_bytes` is the size of the files, None for dummy weights or where it is not known. `approximate` marks
     tokens that were published rounded.
     """
@@ -169,8 +196,11 @@ class Boot:
     draft: BootDrafter | None = None
     vision: bool = True
     graphs: bool = True
+    prefix_caching: bool = True
+    block_size: int | None = None
     loaded_gib: float | None = None
     available_gib: float | None = None
+    available_bytes: int | None = None
     blocks: int | None = None
     block_tokens: int | None = None
     pool_tokens: int | None = None
@@ -211,6 +241,7 @@ class MemoryLists:
     weight_formats: tuple[WeightFormat, ...] = ()
     overheads: tuple[OverheadTerm, ...] = ()
     headrooms: tuple[Headroom, ...] = ()
+    step_models: tuple[StepModel, ...] = ()
     patched_allocators: tuple[PatchedAllocator, ...] = ()
     boots: tuple[Boot, ...] = ()
     gguf_terms: tuple[GgufTerm, ...] = ()
@@ -229,6 +260,7 @@ class MemoryTables:
     weight_formats: Mapping[str, WeightFormat]
     overheads: Mapping[str, OverheadTerm]
     headrooms: Mapping[str, Headroom]
+    step_models: Mapping[str, StepModel]
     patched_allocators: Mapping[str, PatchedAllocator]
     boots: Mapping[str, Boot]
     gguf_terms: Mapping[str, GgufTerm]

@@ -50,6 +50,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
         "Play an engine, behaving or not: for trying and testing.",
     ),
     "engine": ("redline.cli.engine", "engine", "Where engines live: install, add, list, remove."),
+    "gpu-bundle": ("redline.cli.gpu_bundle", "gpu_bundle", "Pack what a GPU host without network needs, in parts."),
     "config": ("redline.cli.config", "config", "Settings that hold for every command: show, set, unset, path."),
     "doctor": ("redline.cli.doctor", "doctor", "Look at this machine for what would get in the way."),
 }

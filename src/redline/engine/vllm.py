@@ -153,6 +153,9 @@ def speculative_config(catalog: Catalog, tier: ResolvedTier, root: str) -> str |
     if drafter.kind is DrafterKind.NONE or method is None or not tier.spec_n.value:
         return None
     config: dict[str, Any] = {"method": method, "num_speculative_tokens": tier.spec_n.value}
+    if tier.lookup_key_tokens.value:
+        key_tokens = tier.lookup_key_tokens.value
+        config |= {"prompt_lookup_min": key_tokens, "prompt_lookup_max": key_tokens}
     if drafter.artifact is not None:
         config["model"] = f"{root}/{catalog.artifacts[drafter.artifact].place}"
     return _json(config)

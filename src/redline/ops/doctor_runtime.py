@@ -16,16 +16,19 @@ UNPROVEN = "the docker form is unproven: it was driven with a scripted docker, n
 
 def look_at_runtime(settings: Settings) -> Iterator[Diagnosis]:
     """Yield what is found of engines."""
-    yield _embedded()
+    yield _embedded(settings)
     yield from _homes(settings)
     yield _docker()
 
 
-def _embedded() -> Diagnosis:
+def _embedded(settings: Settings) -> Diagnosis:
     missing = [name for name in ("xllamacpp", "gguf", "numpy") if importlib.util.find_spec(name) is None]
     if missing:
         words = f"{', '.join(missing)} not installed"
-        return Diagnosis("embedded engine", Health.BAD, words, "pip install 'redline-llm[embedded]'")
+        # A GPU host with an engine of its own serves without it.
+        another = any(row.problem is None for row in list_homes(settings))
+        health = Health.WARN if another else Health.BAD
+        return Diagnosis("embedded engine", health, words, "pip install 'redline-llm[embedded]'")
     return Diagnosis("embedded engine", Health.OK, "xllamacpp, gguf and numpy are installed")
 
 

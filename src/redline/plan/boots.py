@@ -114,6 +114,8 @@ def inputs_of_boot(catalog: Catalog, boot: Boot) -> VllmInputs:
             replicated_bytes=draft.replicated_bytes if draft else 0,
         ),
         gdn_prefill=boot.gdn_prefill,
+        prefix_caching=boot.prefix_caching,
+        block_size=boot.block_size,
         graphs=boot.graphs,
         vision=boot.vision,
     )
@@ -151,15 +153,25 @@ def check_boot(catalog: Catalog, boot: Boot) -> BootCheck:
     inputs = inputs_of_boot(catalog, boot)
     geometry = geometry_of(inputs, rules_of(catalog, inputs, hardware.compute)[0])
     exact_tokens = boot.pool_tokens if not boot.approximate else None
-    gib = boot.available_gib
+    low, high = _available_range(boot)
     return BootCheck(
         boot=boot,
         geometry=geometry,
         need_blocks=request_blocks(geometry, boot.max_model_len),
         blocks=blocks_of_tokens(geometry, exact_tokens, boot.max_model_len) if exact_tokens else None,
-        low_blocks=None if gib is None else pool_blocks(geometry, round((gib - LOG_ROUNDING_GIB) * GIB)),
-        high_blocks=None if gib is None else pool_blocks(geometry, round((gib + LOG_ROUNDING_GIB) * GIB) - 1),
+        low_blocks=None if low is None else pool_blocks(geometry, low),
+        high_blocks=None if high is None else pool_blocks(geometry, high),
     )
+
+
+def _available_range(boot: Boot) -> tuple[int | None, int | None]:
+    """Return the least and the most bytes that a boot may have had for its cache, as exactly as it says."""
+    if boot.available_bytes is not None:
+        return boot.available_bytes, boot.available_bytes
+    if boot.available_gib is None:
+        return None, None
+    low, high = (round((boot.available_gib + sign * LOG_ROUNDING_GIB) * GIB) for sign in (-1, 1))
+    return low, high - 1
 
 
 def measured_blocks(check: BootCheck) -> int | None:
@@ -186,9 +198,10 @@ def observe(catalog: Catalog, boot: Boot) -> Observation | None:
         return None
     inputs, hardware = inputs_of_boot(catalog, boot), _hardware(catalog, boot)
     # Without logged bytes the blocks leave a remainder of at most one block; its middle is the best guess.
+    low, high = _available_range(boot)
     available = (
-        round(boot.available_gib * GIB)
-        if boot.available_gib is not None
+        (low + high) // 2
+        if low is not None and high is not None
         else round((blocks + 0.5) * check.geometry.pool_block_bytes)
     )
     requested = boot.gpu_memory_utilization * hardware.torch_visible_bytes

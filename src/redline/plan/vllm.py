@@ -27,6 +27,7 @@ from redline.plan.inputs import UnknownPlanError, VllmInputs, check_split, geome
 from redline.plan.notes import notes_of, refusal_words
 from redline.plan.overhead import OverheadEstimate
 from redline.plan.rules import rules_of
+from redline.plan.step_time import step_note
 from redline.plan.types import DevicePlan, FitPlan, Range, Term, Verdict
 from redline.units import GIB, format_gib
 
@@ -119,7 +120,10 @@ def _plan(catalog: Catalog, inputs: VllmInputs, cards: Sequence[Card]) -> FitPla
         block_tokens=geometry.block_tokens,
         pool_block_bytes=geometry.pool_block_bytes,
         concurrency=concurrency(geometry, blocks.best, context),
-        notes=notes_of(inputs, geometry, blocks.best, chosen[0].compute),
+        notes=(
+            *notes_of(inputs, geometry, blocks.best, chosen[0].compute),
+            *step_note(catalog, inputs, chosen[0].hardware),
+        ),
         rules=rules_id,
         boots=_boots_behind(catalog, inputs, chosen[0]),
     )
