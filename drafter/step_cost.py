@@ -29,7 +29,7 @@ if o["draft"]:
 server = x.Server(p)
 best = None
 for _ in range(o["repeats"]):
-    body = json.dumps({"prompt": o["prompt"], "n_predict": 96, "temperature": 0, "ignore_eos": True, "cache_prompt": False}).encode()
+    body = json.dumps({"prompt": o["prompt"], "n_predict": 64, "temperature": 0, "ignore_eos": True, "cache_prompt": False}).encode()
     url = server.listening_address + "/completion"
     answer = json.load(urllib.request.urlopen(urllib.request.Request(url, body, {"content-type": "application/json"}), timeout=300))
     t = answer["timings"]; steps = t["predicted_n"] - t.get("draft_n_accepted", 0)
@@ -40,7 +40,7 @@ import os; os._exit(0)
 """
 
 
-def measure(target: Path, draft: Path | None, depth: int, length: float, threads: int, repeats: int = 4) -> dict[str, float]:
+def measure(target: Path, draft: Path | None, depth: int, length: float, threads: int, repeats: int = 3) -> dict[str, float]:
     """Return the fastest of a few answers: milliseconds a step, tokens a step, tokens a second."""
     options = {
         "target": str(target), "draft": str(draft) if draft else "", "depth": depth, "length": length,
