@@ -167,14 +167,16 @@ def common_tokens(batches: list[data.Texts], count: int, vocab: int) -> list[int
     return sorted(seen.topk(count).indices.tolist())
 
 
-def export(student: Student, ids: list[int], target_path: Path, out: Path) -> None:
-    """Write the drafter's GGUF file and its float16 checkpoint in two halves."""
+def export(student: Student, ids: list[int], target_path: Path, out: Path, halves: bool) -> None:
+    """Write the drafter's GGUF file and, if asked, its float16 checkpoint in two halves."""
     import numpy as np
 
     state = {name: values.float().cpu().numpy() for name, values in student.drafter.state_dict().items()}
     shape = student.drafter.shape
-    write_gguf(out / f"{student.name}.gguf", shape, state, target_path, ids[:], "Q4_0", "Q4_0")
-    if student.name != "one":
+    part = out / f"{student.name}.part"
+    write_gguf(part, shape, state, target_path, ids, "Q4_0", "Q4_0")
+    part.replace(out / f"{student.name}.gguf")
+    if halves:
         names = sorted(state, key=lambda name: state[name].size)
         for half in (0, 1):
             part = {name: state[name].astype(np.float16) for name in names[half::2]}
@@ -235,6 +237,13 @@ def run(options: argparse.Namespace) -> None:
                         note(event="acceptance", drafter=student.name, step=step, head=head, **{"class": name}, **found)
             student.drafter.train()
 
+    def hand_out(halves: bool) -> None:
+        for student in students:
+            try:
+                export(student, ids, options.target, options.out, halves and student.name == "two")
+            except Exception as error:  # noqa: BLE001 -- the figures and the other drafter must still come back
+                note(event="export failed", drafter=student.name, error=repr(error))
+
     started, step, last_note, last_save = time.monotonic(), 0, 0.0, time.monotonic()
     finish = deadline - options.tail
     weights = torch.tensor([float(len(b.tokens)) for b in batches])
@@ -260,16 +269,13 @@ def run(options: argparse.Namespace) -> None:
         if now - last_save > 150:
             last_save = now
             save(students, notes, options.state)
+            hand_out(halves=False)
             report(final=False)
     for student in students:
         student.drafter.round_weights()
     notes["calls"] = calls + 1
     save(students, notes, options.state)
-    for student in students:
-        try:
-            export(student, ids, options.target, options.out)
-        except Exception as error:  # noqa: BLE001 -- the figures and the other drafter must still come back
-            note(event="export failed", drafter=student.name, error=repr(error))
+    hand_out(halves=True)
     report(final=True)
     note(event="done", step=step)
 
