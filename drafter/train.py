@@ -189,6 +189,7 @@ def run(options: argparse.Namespace) -> None:
     deadline = begin + options.seconds
     device = torch.device(options.device)
     torch.manual_seed(options.seed)
+    torch.set_float32_matmul_precision("high")
     options.out.mkdir(parents=True, exist_ok=True)
     options.state.mkdir(parents=True, exist_ok=True)
     log = (options.out / "metrics.jsonl").open("a", encoding="utf-8")
@@ -295,7 +296,7 @@ def main() -> None:
     parser.add_argument("--chunk", type=int, default=8192)
     parser.add_argument("--gib", type=float, default=70)
     parser.add_argument("--write-share", type=float, default=0.22)
-    parser.add_argument("--tail", type=float, default=45)
+    parser.add_argument("--tail", type=float, default=60)
     parser.add_argument("--every", type=float, default=15)
     parser.add_argument("--toy", action="store_true", help="a few steps on a few texts, for any processor")
     run(parser.parse_args())
