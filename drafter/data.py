@@ -37,7 +37,7 @@ class Texts:
 
 @torch.no_grad()
 def answer(target: Target, prompts: list[list[int]], count: int, heat: Tensor, until: Tensor, seed: int) -> Texts:
-    """Answer tokenised prompts with up to `count` tokens each; `heat` is a row's temperature until its token `until`."""
+    """Answer tokenised prompts with up to `count` tokens; `heat` is a row's temperature until its token `until`."""
     device = target.device
     starts = torch.tensor([len(prompt) for prompt in prompts], device=device)
     length = int(starts.max()) + count
@@ -75,7 +75,7 @@ def make(
     target: Target, seed: int, pool: int, rows: int, count: int, until: float, longest: int = PROMPT_MAX
 ) -> Iterator[Texts]:
     """Yield batches of answered training prompts until the monotonic time `until`; short prompts share batches."""
-    rng = random.Random(f"ways/{seed}")  # noqa: S311 -- reproducible, not secret
+    rng = random.Random(f"ways/{seed}")
     texts = list(dict.fromkeys(training_prompts(seed, pool)))
     encoded = [item.ids for item in target.tokenizer.encode_batch([chat(text) for text in texts])]
     encoded = [ids for ids in encoded if len(ids) <= longest]

@@ -62,9 +62,9 @@ def write_gguf(
     state: dict[str, Any],
     target: Path,
     draft_ids: list[int] | None,
+    *,
     matrix_type: str = MATRIX_TYPE,
     codebook_type: str = CODEBOOK_TYPE,
-    title: str = "SmolLM2-135M-Instruct DFlash2",
 ) -> None:
     """Write a drafter.
 
@@ -79,7 +79,7 @@ def write_gguf(
 
     reader = GGUFReader(str(target))
     writer = GGUFWriter(str(path), "dflash")
-    writer.add_name(title)
+    writer.add_name("SmolLM2-135M-Instruct DFlash2")
     writer.add_license("apache-2.0")
     for key, kind, value in _keys(shape, GGUFValueType):
         sub_kind = None

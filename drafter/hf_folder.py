@@ -1,9 +1,9 @@
-"""The Hugging Face folder that vLLM loads as `DFlash2DraftModel`, derived from the GGUF file: the same bytes everywhere.
+"""The Hugging Face folder that vLLM loads as `DFlash2DraftModel`, derived from the GGUF file: everywhere the same.
 
     python -m drafter.hf_folder DRAFTER.gguf FOLDER
 
-Keys: vLLM 0.33.0 `model_executor/models/qwen3_dflash2.py` and `qwen3_dflash.py`. vLLM counts the layers whose *output* is
-read, llama.cpp those whose input is: one less here. The head and `d2t` are left out, since vLLM's candidate heads take
+Keys: vLLM 0.33.0 `model_executor/models/qwen3_dflash2.py` and `qwen3_dflash.py`. vLLM counts the layers whose *output*
+is read, llama.cpp those whose input is: one less here. The head and `d2t` are left out: vLLM's candidate heads take
 the target's own head (`compute_candidates` maps no reduced vocabulary).
 """
 

@@ -40,7 +40,7 @@ class Rounded(nn.Module):
 
 
 class GroupedConv(nn.Module):
-    """Two depthwise convolutions over the block, around a sub-layer; their taps are a base plus a part for each token."""
+    """Two depthwise convolutions over the block, around a sub-layer; taps are a base plus a part for each token."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -211,7 +211,9 @@ class Drafter(nn.Module):
         return self.norm(x)
 
     @torch.no_grad()
-    def draft(self, hidden: Tensor, anchor_tokens: Tensor, head: Tensor, ids: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def draft(
+        self, hidden: Tensor, anchor_tokens: Tensor, head: Tensor, ids: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Walk greedily. Returns tokens [..., depth] and the selector's probability of each.
 
         Args:

@@ -61,7 +61,7 @@ class Target:
 
     @torch.no_grad()
     def read(self, tokens: Tensor, taken: tuple[int, ...], cache: "Cache | None" = None) -> tuple[Tensor, Tensor]:
-        """Return the taken layers' inputs side by side and the last hidden state, for right-padded tokens [batch, time]."""
+        """Return the taken layers' inputs, side by side, and the last hidden state, of right-padded tokens."""
         time = tokens.shape[1]
         cos, sin = rope(torch.arange(time, device=self.device), self.head_dim, self.rope_base)
 
@@ -146,7 +146,7 @@ def halved(weight: Tensor, heads: int) -> Tensor:
 
 
 def make_tokenizer(fields: Any) -> Any:
-    """Return the target's byte-pair tokenizer from its GGUF fields (pre-tokenizer `smollm`: single digits, then bytes)."""
+    """Return the target's tokenizer from its GGUF fields (byte pairs; pre-tokenizer `smollm`: single digits, bytes)."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
     tokens = fields["tokenizer.ggml.tokens"].contents()

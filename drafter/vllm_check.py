@@ -1,6 +1,6 @@
 """Does vLLM draft with the exported folder? Greedy answers, acceptance by position and decode rate, an arm a process.
 
-    python -m drafter.vllm_check plain|two|one|compare TARGET.gguf FOLDER PROMPTS.yaml
+    python -m drafter.vllm_check plain|eight|four|compare TARGET.gguf FOLDER PROMPTS.yaml
 
 FOLDER holds NAME.gguf; the Hugging Face folders are made beside it, the target's as well (its served weights in
 bfloat16). Answers and figures are left in FOLDER/vllm-NAME.json.
@@ -40,7 +40,8 @@ def write_target(source: Path, folder: Path) -> Any:
     config = {
         "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": target.hidden,
         "num_hidden_layers": target.layers, "num_attention_heads": target.heads, "head_dim": target.head_dim,
-        "num_key_value_heads": target.kv_heads, "intermediate_size": state["model.layers.0.mlp.up_proj.weight"].shape[0],
+        "num_key_value_heads": target.kv_heads,
+        "intermediate_size": state["model.layers.0.mlp.up_proj.weight"].shape[0],
         "vocab_size": state["model.embed_tokens.weight"].shape[0], "rms_norm_eps": target.eps, "hidden_act": "silu",
         "rope_theta": target.rope_base, "rope_parameters": {"rope_type": "default", "rope_theta": target.rope_base},
         "max_position_embeddings": 8192, "tie_word_embeddings": True, "bos_token_id": 1, "eos_token_id": 2,
@@ -56,16 +57,17 @@ def serve(arm: str, source: Path, folder: Path, prompts: Path) -> None:
     from drafter.hf_folder import write_folder
     from drafter.target import chat
 
-    tokenizer = write_target(source, Path("/tmp/train/target-hf"))  # noqa: S108 -- the run's own state folder
+    tokenizer = write_target(source, Path("/tmp/train/target-hf"))
     drafting: dict[str, Any] | None = None
     if arm != "plain":
-        made = Path("/tmp/train") / f"{arm}-hf"  # noqa: S108
+        made = Path("/tmp/train") / f"{arm}-hf"
         print("folder", write_folder(folder / f"{arm}.gguf", made))
-        drafting = {"method": "dflash", "model": str(made), "num_speculative_tokens": 7}
+        depth = json.loads((made / "config.json").read_text(encoding="utf-8"))["block_size"] - 1
+        drafting = {"method": "dflash", "model": str(made), "num_speculative_tokens": depth}
     from vllm import LLM, SamplingParams
 
     engine = LLM(
-        "/tmp/train/target-hf", skip_tokenizer_init=True, max_model_len=4096, gpu_memory_utilization=0.4,  # noqa: S108
+        "/tmp/train/target-hf", skip_tokenizer_init=True, max_model_len=4096, gpu_memory_utilization=0.4,
         max_num_seqs=1, speculative_config=drafting, disable_log_stats=False, enable_prefix_caching=False, seed=0,
     )  # fmt: skip
     found: dict[str, Any] = {"arm": arm, "classes": {}}
@@ -75,7 +77,8 @@ def serve(arm: str, source: Path, folder: Path, prompts: Path) -> None:
         engine.generate([{"prompt_token_ids": ids[0]}], greedy, use_tqdm=False)
         before, began = counters(engine), time.monotonic()
         answers = [
-            list(engine.generate([{"prompt_token_ids": i}], greedy, use_tqdm=False)[0].outputs[0].token_ids) for i in ids
+            list(engine.generate([{"prompt_token_ids": i}], greedy, use_tqdm=False)[0].outputs[0].token_ids)
+            for i in ids
         ]
         took, after = time.monotonic() - began, counters(engine)
         found["classes"][name] = {
@@ -105,7 +108,7 @@ def counters(engine: Any) -> dict[str, Any]:
 def compare(folder: Path) -> None:
     """Print ratios and differences of the arms."""
     plain = json.loads((folder / "vllm-plain.json").read_text(encoding="utf-8"))["classes"]
-    for arm in ("two", "one"):
+    for arm in ("eight", "four"):
         if not (folder / f"vllm-{arm}.json").is_file():
             continue
         drafted = json.loads((folder / f"vllm-{arm}.json").read_text(encoding="utf-8"))["classes"]
