@@ -15,7 +15,6 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -119,7 +118,7 @@ def greedy(target: Path, draft: Path, options: argparse.Namespace) -> None:
                 if a["tokens"] != b["tokens"]:
                     print(json.dumps({"class": name, "prompt": number, **difference(plain, text, a, b)}), flush=True)
             row = acceptance(before, counted(drafted))
-            print(json.dumps({"class": name, **row, "ratio": round(other_ms / own_ms, 3)}), flush=True)
+            print(json.dumps({"class": name, **row, "ratio": round(other_ms / max(own_ms, 1e-9), 3)}), flush=True)
     print(json.dumps({"greedy_same": same, "of": total}), flush=True)
 
 
@@ -153,24 +152,39 @@ def difference(plain: str, text: str, a: dict[str, Any], b: dict[str, Any]) -> d
 
 
 def sampled(target: Path, draft: Path, options: argparse.Namespace) -> None:
-    """Compare three-token answers at temperature 1 by a chi-square test."""
-    from scipy.stats import chi2_contingency
-
+    """Compare short answers at temperature 1, token by token, by a chi-square test with permuted arms."""
     for text in ("Tell me a word.", "Write one sentence about the sea."):
-        counts = []
+        arms: list[list[list[int]]] = []
         for number, path in enumerate((None, draft)):
             with served(target, path, 18443 + number, least=options.least) as address:
                 seeds = range(options.samples * number, options.samples * (number + 1))
-                answers = [ask(address, chat(text), 4, temperature=1.0, seed=seed)["tokens"] for seed in seeds]
-            counts.append(answers)
-        for place in range(1, 4):
-            seen = [Counter(tuple(answer[place : place + 1]) for answer in answers) for answers in counts]
-            common = [token for token, n in (seen[0] + seen[1]).most_common() if n >= 10]
-            table = [[c[token] for token in common] + [sum(c.values()) - sum(c[t] for t in common)] for c in seen]
-            table = [list(column) for column in zip(*[r for r in zip(*table, strict=True) if sum(r)], strict=True)]
-            result = chi2_contingency(table)
-            row = {"prompt": text, "token": place + 1, "chi2": round(float(result.statistic), 2)}
-            print(json.dumps({**row, "freedom": int(result.dof), "p": round(float(result.pvalue), 3)}), flush=True)
+                arms.append([ask(address, chat(text), 4, temperature=1.0, seed=seed)["tokens"] for seed in seeds])
+        for place in range(4):
+            tokens = [[answer[place] if place < len(answer) else -1 for answer in arm] for arm in arms]
+            statistic, share = permuted_chi_square(tokens[0], tokens[1])
+            row = {"prompt": text, "token": place + 1, "chi2": round(statistic, 2), "p": round(share, 3)}
+            print(json.dumps({**row, "n": [len(arm) for arm in tokens]}), flush=True)
+
+
+def permuted_chi_square(first: list[int], second: list[int], rounds: int = 2000) -> tuple[float, float]:
+    """Return the chi-square statistic of two samples of tokens, and the share of permutations that reach it.
+
+    Permuting keeps the test exact where most tokens were seen once or twice.
+    """
+    import numpy as np
+
+    _, codes = np.unique(np.array(first + second), return_inverse=True)
+    totals = np.bincount(codes)
+    expected = totals * len(first) / len(codes)
+
+    def statistic(chosen: Any) -> float:
+        seen = np.bincount(chosen, minlength=len(totals))
+        other = totals - expected
+        return float(((seen - expected) ** 2 / expected).sum() + ((totals - seen - other) ** 2 / other).sum())
+
+    found, rng = statistic(codes[: len(first)]), np.random.default_rng(1)
+    more = sum(statistic(rng.permutation(codes)[: len(first)]) >= found - 1e-9 for _ in range(rounds))
+    return found, (more + 1) / (rounds + 1)
 
 
 def depths(target: Path, draft: Path, options: argparse.Namespace) -> None:

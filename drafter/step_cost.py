@@ -24,7 +24,7 @@ p.cpuparams.n_threads = p.cpuparams_batch.n_threads = o["threads"]
 if o["draft"]:
     s = p.speculative; s.types = [x.common_speculative_type.COMMON_SPECULATIVE_TYPE_DRAFT_DFLASH]
     s.draft.mparams.path = o["draft"]; s.draft.n_max = o["depth"]; s.draft.p_min = o.get("p_min", 0.0)
-    s.draft.cpuparams.n_threads = s.draft.cpuparams_batch.n_threads = o["threads"]
+    s.draft.cpuparams.n_threads = s.draft.cpuparams_batch.n_threads = 1  # as redline serves it
     if o["length"]: s.synth_len = o["length"]
 server = x.Server(p)
 best = None

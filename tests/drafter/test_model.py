@@ -1,6 +1,7 @@
 """The drafter in torch. Not in CI, which has no torch: `pytest tests/drafter` where torch and tokenizers are."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ def tiny(target: Path) -> Target:
     return Target(target, torch.device("cpu"), torch.float32)
 
 
-def hidden_of(drafter: Drafter, tiny: Target, features: torch.Tensor, anchors: list[int]) -> torch.Tensor:
+def hidden_of(drafter: Drafter, tiny: Target, features: Any, anchors: list[int]) -> Any:
     places = torch.tensor([anchors])
     return drafter(features, places, torch.full_like(places, 40), tiny.embedding)
 
@@ -96,7 +97,7 @@ def test_it_learns_and_what_it_learns_is_accepted(tiny: Target) -> None:
         learn(student, whole, torch.arange(8), 12, tiny, 64)
         student.optimizer.step()
     after = acceptance(drafter.eval(), tiny, texts, None)["length"]
-    assert after > before + 0.5  # type: ignore[operator]
+    assert after > before + 0.5
 
 
 def test_a_file_is_the_drafter_again(drafter_file: Path) -> None:

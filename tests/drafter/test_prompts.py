@@ -1,7 +1,7 @@
 """What drafters are trained on: reproducible, and none of what redline measures with."""
 
 from drafter.prompts import CLASSES, training_prompts
-from drafter.proof import UNSEEN_SEED, acceptance, prompts_by_class
+from drafter.proof import UNSEEN_SEED, acceptance, permuted_chi_square, prompts_by_class
 
 
 def test_a_seed_fixes_the_prompts() -> None:
@@ -36,3 +36,8 @@ def test_acceptance_comes_of_counters() -> None:
         'spec_decode_num_accepted_tokens_per_pos_total{position="0"}': 9.0,
     }
     assert acceptance(before, after) == {"length": 3.5, "drafted": 7.0, "drafts": 10, "by_position": [0.9]}
+
+
+def test_the_permuted_test_tells_other_from_same() -> None:
+    assert permuted_chi_square([1, 2] * 100, [2, 1] * 100)[1] > 0.5
+    assert permuted_chi_square([1, 2] * 100, [1, 1, 1, 2] * 50)[1] < 0.01

@@ -121,7 +121,9 @@ def _set_drafter(params: Any, options: argparse.Namespace) -> None:
     draft.mparams.path = options.draft_model
     draft.n_max = options.draft_max
     draft.p_min = options.draft_least
-    draft.cpuparams.n_threads = draft.cpuparams_batch.n_threads = options.threads
+    # One thread: a draft is a few milliseconds of small products, and threads that meet after each cost more than they
+    # bring. With a busy machine a step took 80 ms with one and 101 with two (drafter/step_cost.py).
+    draft.cpuparams.n_threads = draft.cpuparams_batch.n_threads = 1
 
 
 def _set_lookup(params: Any, options: argparse.Namespace) -> None:
