@@ -7,6 +7,7 @@ The prompts are those that redline measures with; the text is the target's own g
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -92,12 +93,17 @@ def main() -> None:
     parser.add_argument("--prompts", type=Path, default=Path("src/redline/workload/data/prompts.yaml"))
     parser.add_argument("--tokens", type=int, default=160)
     parser.add_argument("--few", type=int, default=1000)
+    parser.add_argument("--block", type=int, default=0, help="draft with another block than the file's")
+    parser.add_argument("--classes", default=",".join(HELD_OUT))
     options = parser.parse_args()
     device = torch.device(options.device)
     target = Target(options.target, device, torch.bfloat16 if device.type == "cuda" else torch.float32)
     drafter, ids = drafter_from_gguf(options.drafter)
     drafter = drafter.to(device)
+    if options.block:
+        drafter.shape = replace(drafter.shape, block=options.block)
     chosen = {name: texts[: options.few] for name, texts in held_out(options.prompts).items()}
+    chosen = {name: chosen[name] for name in options.classes.split(",")}
     for name, texts in greedy_texts(target, chosen, options.tokens).items():
         for head, tokens in (("whole", None), ("reduced", ids)):
             if head == "whole" or tokens is not None:

@@ -37,6 +37,8 @@ _ONCE: Final = {
 # The codebooks are most of the file and bear four bits; the projections are small, and are kept at eight.
 CODEBOOK_TYPE: Final = "Q4_0"
 MATRIX_TYPE: Final = "Q8_0"
+# Of our own: an export may have a shorter block than the training had (drafter/reblock.py).
+TRAINED_BLOCK_KEY: Final = "redline.trained_block_size"
 
 
 def gguf_name(name: str) -> str:
@@ -131,6 +133,7 @@ def _keys(shape: Shape, kinds: Any) -> list[tuple[str, Any, Any]]:
         ("dflash.rope.dimension_count", u32, shape.head_dim),
         ("dflash.vocab_size", u32, shape.vocab),
         ("dflash.block_size", u32, shape.block),
+        (TRAINED_BLOCK_KEY, u32, shape.block),
         ("dflash.conv_kernel_size", u32, shape.taps),
         ("dflash.conv_group_size", u32, shape.group),
         ("dflash.selector_rank", u32, shape.rank),

@@ -1,6 +1,6 @@
 """The Hugging Face folder that vLLM loads as `DFlash2DraftModel`, derived from the GGUF file: everywhere the same.
 
-    python -m drafter.hf_folder DRAFTER.gguf FOLDER
+    python -m drafter.hf_folder DRAFTER.gguf FOLDER [BLOCK]      (left out: the block that was trained)
 
 Keys: vLLM 0.33.0 `model_executor/models/qwen3_dflash2.py` and `qwen3_dflash.py`. vLLM counts the layers whose *output*
 is read, llama.cpp those whose input is: one less here. The head and `d2t` are left out: vLLM's candidate heads take
@@ -11,10 +11,11 @@ import hashlib
 import json
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from drafter.load import read_gguf
+from drafter.load import read_gguf, trained_block
 from drafter.shape import Shape
 
 
@@ -82,9 +83,10 @@ def write_safetensors(path: Path, state: dict[str, Any]) -> None:
     path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(blobs))
 
 
-def write_folder(drafter: Path, folder: Path) -> str:
+def write_folder(drafter: Path, folder: Path, block: int | None = None) -> str:
     """Write config.json and model.safetensors; return the latter's SHA-256."""
     shape, state, _ = read_gguf(drafter)
+    shape = replace(shape, block=block or trained_block(drafter))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config_of(shape), indent=2) + "\n", encoding="utf-8")
     write_safetensors(folder / "model.safetensors", state)
@@ -92,4 +94,4 @@ def write_folder(drafter: Path, folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    print(write_folder(Path(sys.argv[1]), Path(sys.argv[2])))
+    print(write_folder(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else None))

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from drafter.gguf_file import checkpoint_name
+from drafter.gguf_file import TRAINED_BLOCK_KEY, checkpoint_name
 from drafter.shape import Shape
 
 
@@ -44,6 +44,14 @@ def read_gguf(path: Path) -> tuple[Shape, dict[str, Any], list[int] | None]:
         eps=fields["dflash.attention.layer_norm_rms_epsilon"],
     )
     return shape, state, ids
+
+
+def trained_block(path: Path) -> int:
+    """Return the block that a drafter was trained with, which its export may have shortened."""
+    from gguf import GGUFReader
+
+    fields = GGUFReader(str(path)).fields
+    return int((fields.get(TRAINED_BLOCK_KEY) or fields["dflash.block_size"]).contents())
 
 
 def drafter_from_gguf(path: Path) -> tuple[Any, Any]:

@@ -1,12 +1,14 @@
 """A drafter's GGUF file: what is written is what is read, and what redline's guard reads of it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from drafter.gguf_file import checkpoint_name, gguf_name, tensor_shapes, write_gguf
-from drafter.load import read_gguf
+from drafter.load import read_gguf, trained_block
+from drafter.reblock import reblock
 from drafter.shape import Shape
 from redline.artifacts.headers import read_gguf_metadata
 from tests.drafter.conftest import TINY, random_state
@@ -49,3 +51,20 @@ def test_the_guard_reads_its_block(drafter_file: Path) -> None:
 def test_measures_that_an_engine_refuses(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=r"top_k|group"):
         Shape(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_shorter_block_changes_one_key_and_no_weight(drafter_file: Path, tmp_path: Path) -> None:
+    reblock(drafter_file, tmp_path / "short.gguf", 3)
+    before, after = read_gguf(drafter_file), read_gguf(tmp_path / "short.gguf")
+    assert after[0] == replace(before[0], block=3)
+    assert all(np.array_equal(before[1][name], after[1][name]) for name in before[1])
+    assert after[2] == before[2]
+    assert trained_block(tmp_path / "short.gguf") == 4
+    reblock(tmp_path / "short.gguf", tmp_path / "whole.gguf", 4)
+    assert read_gguf(tmp_path / "whole.gguf")[0] == before[0]
+
+
+@pytest.mark.parametrize("block", [1, 5])
+def test_a_block_that_was_not_trained_is_refused(drafter_file: Path, tmp_path: Path, block: int) -> None:
+    with pytest.raises(ValueError, match="between 2 and 4"):
+        reblock(drafter_file, tmp_path / "out.gguf", block)
