@@ -2,9 +2,9 @@
 
     python -m drafter.reblock IN.gguf OUT.gguf BLOCK
 
-The earlier slots of a block hardly read the later ones: a cut costs no acceptance (docs/drafter.md), and a processor
-drafts and verifies a short block sooner. The trained block stays written beside the new one. A longer block than the trained one
-is refused: its last slots were never learned.
+The earlier slots of a block hardly read the later ones, so a cut costs no acceptance (docs/drafter.md), and a processor
+drafts and verifies a short block sooner. The trained block stays written beside the new one. A longer block than the
+trained one is refused: its last slots were never learned.
 """
 
 import sys
