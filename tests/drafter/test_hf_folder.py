@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import redline.artifacts
 from drafter.hf_folder import bfloat16_bytes, write_folder
-from redline.artifacts.headers import read_safetensors_header
+from redline.artifacts.headers import read_gguf_metadata, read_safetensors_header
 from tests.drafter.conftest import TINY, random_state
 
 
@@ -37,3 +38,13 @@ def test_its_config_says_what_vllm_asks(drafter_file: Path, tmp_path: Path) -> N
 )
 def test_bfloat16_rounds_to_nearest_and_ties_to_even(value: float, expected: int) -> None:
     assert int.from_bytes(bfloat16_bytes(np.array([value])), "little") == expected
+
+
+def test_the_shipped_drafters_folder_is_the_pinned_one(tmp_path: Path) -> None:
+    # The hash of docs/drafter.md: what vLLM gets is the same wherever it is made.
+    shipped = Path(redline.artifacts.__file__).parent / "data" / "SmolLM2-135M-Instruct.DFlash2.Q4_0.gguf"
+    assert write_folder(shipped, tmp_path) == "01d01101e20aa1e03bd6da734545c5c700264751294a7e1d65cb50a98b983412"
+    config = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
+    assert config["dflash_config"]["block_size"] == 8  # as trained; the GGUF file's own is what llama.cpp serves
+    assert read_gguf_metadata(shipped, ("dflash.block_size",)) == {"dflash.block_size": 4}
+    assert config["dflash_config"]["target_layer_ids"] == [1, 10, 19, 28]
