@@ -22,7 +22,7 @@ from drafter.shape import Shape
 from drafter.target import Target
 
 # Layers and block of what is trained together: the block of 8, and a shorter one, whose steps a processor does faster.
-KINDS = {"eight": (2, 8), "four": (2, 4)}
+KINDS = {"eight": (2, 8), "four": (2, 4), "one": (1, 8)}
 
 
 def shape_for(target: Target, layers: int, block: int) -> Shape:
