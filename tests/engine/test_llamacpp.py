@@ -40,6 +40,31 @@ def test_embedded_worker_still_gets_lookup_and_processors(catalog: Catalog) -> N
     assert "--spec-type" not in plan(catalog, CPU).argv
 
 
+def test_embedded_worker_gets_the_block_drafters_file_and_depth(catalog: Catalog) -> None:
+    argv = plan(catalog, "llamacpp/smollm2-135m-cpu-ultrafast").argv
+    fact = catalog.drafters["smollm2-135m-dflash2"].checkpoint
+    assert fact is not None
+    assert (flag(argv, "--draft-type"), flag(argv, "--draft-max")) == ("draft-dflash", str(fact.depth))
+    assert str(flag(argv, "--draft-model")).startswith("/srv/models/smollm2-135m-dflash2/")
+    assert "--spec-type" not in argv
+
+
+def test_a_combined_drafter_looks_up_with_its_own_length(catalog: Catalog) -> None:
+    fact = catalog.drafters["smollm2-135m-dflash2-lookup"].checkpoint
+    assert fact is not None
+    argv = plan(catalog, f"llamacpp/smollm2-135m-cpu-dflash{fact.depth}-fast").argv
+    lookup = catalog.drafters["smollm2-135m-dflash2-lookup"].lookup
+    assert lookup is not None
+    assert (flag(argv, "--spec-type"), flag(argv, "--draft-type")) == ("ngram-map-k", "draft-dflash")
+    assert flag(argv, "--spec-draft") == str(lookup.draft_tokens)
+
+
+def test_a_drafter_that_is_off_is_not_named(catalog: Catalog) -> None:
+    # Its file alone would switch drafting on, whatever the type says.
+    argv = plan(catalog, "llamacpp/smollm2-135m-cpu-ultrafast", {"SPEC_N": "0"}).argv
+    assert not any(word.startswith(("--draft", "--spec")) for word in argv)
+
+
 @pytest.mark.parametrize(("slug", "form"), [(CPU, "docker"), (Q8, "embedded")])
 def test_forms_that_are_not_there(catalog: Catalog, slug: str, form: Form) -> None:
     with pytest.raises(UsageError, match=f"not started as {form}"):

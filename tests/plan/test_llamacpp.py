@@ -131,3 +131,13 @@ def test_a_larger_context_on_a_card_is_refused_where_it_does_not_fit(catalog: Ca
         catalog, tier(SINGLE, kv_cache_dtype="f16", max_model_len=plan.largest_context), rig_of_words(catalog, "1x3090")
     )
     assert again.verdict is not Verdict.NO
+
+
+def test_a_block_drafters_file_and_cache_are_counted(catalog: Catalog, tier: MakeTier) -> None:
+    slug = "llamacpp/smollm2-135m-cpu-ultrafast"
+    host = _host(catalog, 4 * GIB)
+    terms = {term.name: term.best_bytes for term in plan_gguf(catalog, tier(slug), host).devices[0].terms}
+    assert terms["drafter"] == catalog.artifacts["smollm2-135m-dflash2"].size_bytes
+    assert terms["drafter cache"] == 2 * 3 * 64 * 2 * 2 * (512 + 512)
+    without = plan_gguf(catalog, tier(slug, spec_n=0), host).devices[0]
+    assert not {"drafter", "drafter cache"} & {term.name for term in without.terms}

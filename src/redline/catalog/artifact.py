@@ -55,6 +55,14 @@ class Derived:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Packaged:
+    """A file that comes with redline itself; `member` is its path inside the package `redline`."""
+
+    kind: Literal["packaged"]
+    member: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hub:
     """A repository on the Hugging Face hub. `revision` is a full commit, or None where none is published here."""
 
@@ -71,7 +79,7 @@ class Undeclared:
     need: str
 
 
-Origin = Annotated[PypiWheel | Derived | Hub | Undeclared, Tagged("kind")]
+Origin = Annotated[PypiWheel | Derived | Packaged | Hub | Undeclared, Tagged("kind")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +195,8 @@ class DepthRange:
 class Drafter:
     """What stands at a rank of a model's ladder.
 
-    `targets` are the models it was trained on; empty: any. `methods` is its name in each engine.
+    `targets` are the models it was trained on; empty: any. `methods` is its name in each engine. Where the engine can,
+    a draft ends before a token whose probability, by the drafter, is under `least_sure`.
     """
 
     id: str
@@ -200,3 +209,4 @@ class Drafter:
     lookup: LookupSettings | None = None
     checkpoint: DraftCheckpoint | None = None
     depths: DepthRange | None = None
+    least_sure: float | None = None

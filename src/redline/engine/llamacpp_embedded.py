@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from redline.catalog.fields import ResolvedTier
-from redline.catalog.types import Catalog
+from redline.catalog.types import Catalog, Drafter
 from redline.engine.launch_plan import LaunchPlan, Readiness, StopPolicy
 from redline.engine.signatures import boot_markers_of
 from redline.engine.stages import stages_of
@@ -33,13 +33,8 @@ def embedded_plan(catalog: Catalog, tier: ResolvedTier, rig: Rig, models_dir: Pa
         "presence-penalty": tier.presence_penalty.value,
         "repeat-penalty": tier.repetition_penalty.value,
     }
-    if drafter.lookup and tier.spec_n.value:
-        options |= {
-            "spec-type": drafter.lookup.type,
-            "spec-key": tier.lookup_key_tokens.value,
-            "spec-draft": tier.spec_n.value,
-            "spec-hits": tier.lookup_min_hits.value,
-        }
+    if tier.spec_n.value:
+        options |= _drafting(catalog, tier, drafter, models_dir)
     flags = [text for name, value in options.items() if value is not None for text in (f"--{name}", str(value))]
     return LaunchPlan(
         slug=tier.slug,
@@ -60,3 +55,24 @@ def embedded_plan(catalog: Catalog, tier: ResolvedTier, rig: Rig, models_dir: Pa
         stages=stages_of("llamacpp"),
         boot_markers=boot_markers_of("llamacpp"),
     )
+
+
+def _drafting(catalog: Catalog, tier: ResolvedTier, drafter: Drafter, models_dir: Path) -> dict[str, object]:
+    """Return the worker's flags of a lookup, of a block drafter's file, or of both: llama.cpp asks the lookup first."""
+    found: dict[str, object] = {}
+    if drafter.lookup:
+        found |= {
+            "spec-type": drafter.lookup.type,
+            "spec-key": tier.lookup_key_tokens.value,
+            "spec-draft": drafter.lookup.draft_tokens if drafter.artifact else tier.spec_n.value,
+            "spec-hits": tier.lookup_min_hits.value,
+        }
+    if drafter.artifact:
+        artifact = catalog.artifacts[drafter.artifact]
+        found |= {
+            "draft-model": models_dir / artifact.place / artifact.files[0].path,
+            "draft-type": drafter.methods["llamacpp"],
+            "draft-max": tier.spec_n.value,
+            "draft-least": drafter.least_sure,
+        }
+    return found

@@ -66,6 +66,7 @@ def plan_on_host(catalog: Catalog, tier: ResolvedTier, rig: Rig) -> FitPlan:
             else []
         ),
         exact("compute", host_compute_bytes(a, inputs.batch, inputs.context), "activations and mask of one batch"),
+        *_draft_terms(catalog, tier, inputs),
         measured(catalog, "host", "process"),
         *([_up_to("prompt cache", prompts, prompts, "its limit")] if prompts else []),
     ]
@@ -89,6 +90,22 @@ def plan_on_host(catalog: Catalog, tier: ResolvedTier, rig: Rig) -> FitPlan:
         context_max=context_max,
         suggestions=_suggest(verdict, largest),
     )
+
+
+def _draft_terms(catalog: Catalog, tier: ResolvedTier, inputs: GgufInputs) -> list[Term]:
+    """Return a block drafter's terms in host memory: its file, and the cache of its window and one batch."""
+    drafter = catalog.drafters[tier.drafter.value]
+    fact = drafter.checkpoint
+    if not drafter.artifact or not tier.spec_n.value or fact is None:
+        return []
+    file = catalog.artifacts[drafter.artifact].size_bytes
+    tokens = min(inputs.context, (fact.window or inputs.context) + inputs.batch) * inputs.requests
+    per_token = kv_bytes_per_token(fact.layers or 0, fact.kv_heads or 0, fact.head_dim or 0, "f16")
+    # Its Q4_0 matrices are copied into the processor's order, as the target's are.
+    return [
+        _up_to("drafter", file, 2 * file, "its file, and a copy of what is put into another order"),
+        exact("drafter cache", round(per_token * tokens), f"{fact.layers} layers x {tokens} tokens, f16"),
+    ]
 
 
 def plan_on_gpus(catalog: Catalog, tier: ResolvedTier, cards: Sequence[Card], gpus: int) -> FitPlan:

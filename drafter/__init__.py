@@ -1,0 +1,1 @@
+"""Training a DFlash2 block drafter for SmolLM2-135M-Instruct. Apart from redline: only here is torch imported."""
