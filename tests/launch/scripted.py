@@ -129,6 +129,12 @@ def log_words(folder: Path, first: str) -> list[list[str]]:
     return [line.split() for line in lines if line.startswith(first) and line.endswith("\n")]
 
 
+def worker_pids(folder: Path, count: int) -> list[int]:
+    """Return the workers that an engine names in its log, once it has named all of them."""
+    lines = wait_for(lambda: len(found := log_words(folder, "worker")) == count and found)
+    return [int(words[1]) for words in lines]
+
+
 def plan_json(plan: LaunchPlan) -> dict[str, Any]:
     """Return a plan as its file holds it."""
     from redline.launch.plan_file import describe_plan

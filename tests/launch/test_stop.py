@@ -9,7 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.launch.scripted import STUBBORN, Port, alive, boot, launch, log_words, make_plan, record_of, wait_for
+from tests.launch.scripted import (
+    STUBBORN,
+    Port,
+    alive,
+    boot,
+    launch,
+    log_words,
+    make_plan,
+    record_of,
+    wait_for,
+    worker_pids,
+)
 
 from redline.launch.family import family_of, find_family
 from redline.launch.server import running_servers
@@ -35,7 +46,7 @@ def test_workers_of_a_dead_supervisor_are_found_named_and_ended(
     tmp_path: Path, free_port: Port, stranger: "subprocess.Popen[bytes]"
 ) -> None:
     folder, record = boot(tmp_path, make_plan(free_port()), WORKERS="4")
-    workers = [int(words[1]) for words in log_words(folder, "worker")]
+    workers = worker_pids(folder, 4)
     wait_for(lambda: set(workers) <= set(family_of(folder, record).pids))
     wait_for((folder / "processes.json").exists)
     assert record.supervisor is not None
@@ -57,7 +68,7 @@ def test_workers_of_a_dead_supervisor_are_found_named_and_ended(
 
 def test_a_supervisor_killed_between_start_and_record_leaves_nothing_unfound(tmp_path: Path, free_port: Port) -> None:
     folder, record = boot(tmp_path, make_plan(free_port()), WORKERS="2")
-    workers = [int(words[1]) for words in log_words(folder, "worker")]
+    workers = worker_pids(folder, 2)
     assert record.supervisor is not None
     os.kill(record.supervisor.pid, signal.SIGKILL)
     wait_for(lambda: not record.supervised)

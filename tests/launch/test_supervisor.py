@@ -21,6 +21,7 @@ from tests.launch.scripted import (
     plan_json,
     record_of,
     wait_for,
+    worker_pids,
 )
 
 from redline.engine.launch_plan import launch_plan_from_dict
@@ -117,7 +118,7 @@ def test_an_engine_that_ignores_sigterm_is_killed_with_its_children(tmp_path: Pa
 def test_workers_that_left_the_group_and_lost_their_parent_are_ended_too(tmp_path: Path, free_port: Port) -> None:
     folder, record = boot(tmp_path, make_plan(free_port()), WORKERS="2")
     assert record.state is ServerState.READY
-    workers = [int(words[1]) for words in log_words(folder, "worker")]
+    workers = worker_pids(folder, 2)
     assert [alive(pid) for pid in workers] == [True, True]
     stop(folder, record)
     assert [alive(pid) for pid in workers] == [False, False]

@@ -10,6 +10,7 @@ import psutil
 import pytest
 from tests.conftest import Home
 
+from redline.bench.quick import QuickRegime
 from redline.record.reading import read_events
 from redline.rig.ports import can_bind
 
@@ -88,7 +89,7 @@ def test_another_tier_replaces_the_first_and_drafts(real_home: Home, free_port: 
     assert drafting["metrics"]["mean_length"] > 1.05
     measured = real_home.json("bench", "--quick", "--class", "edit")
     [summary] = measured["summaries"]
-    assert summary["decode_tok_s"]["n"] == 6
+    assert summary["decode_tok_s"]["n"] == QuickRegime().per_class
     assert summary["decode_tok_s"]["low"] < summary["decode_tok_s"]["mean"] < summary["decode_tok_s"]["high"]
     assert summary["acceptance_length"] > 1
 
