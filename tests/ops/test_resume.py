@@ -79,6 +79,9 @@ def test_a_long_command_is_interrupted_and_goes_on(tmp_path: Path, name: str) ->
     assert shell.payloads(later, "run.finished")[-1]["outcome"] == "complete"
     taken = [row for row in found if row in both]
     assert taken, "nothing was taken over"
+    [said] = shell.payloads(later, "soak.resumed" if words[0] == "soak" else "run.resumed")
+    assert said["run_id"] == run
+    assert said.get("taken", said.get("turns")) >= len(taken)
     assert len(both) > len(taken)
     keys = [_key(row) for row in both]
     assert len(keys) == len(set(keys)), "something was asked twice"

@@ -132,3 +132,10 @@ def test_rendering_says_what_is_undeclared(catalog: Catalog, tmp_path: Path) -> 
     tier = resolve(catalog, "vllm/qwen38-27b-dual-dflash15-fast", Layers())
     findings = {item.rule_id: item for item in render_tier(catalog, tier, RIG, tmp_path, "argv").findings}
     assert "qwen3.8-27b-autoround-fast, qwen3.8-27b-dflash2-b16" in findings["undeclared"].message
+
+
+def test_what_comes_with_redline_is_no_download(catalog: Catalog, tmp_path: Path) -> None:
+    rows = {row.slug: row for row in list_tiers(catalog, RIG, tmp_path)}
+    plain, drafting = (rows[f"llamacpp/smollm2-135m-cpu-{name}"] for name in ("fast", "ultrafast"))
+    assert (plain.files, drafting.files) == ("absent", "absent")
+    assert drafting.download_bytes == plain.download_bytes

@@ -4,6 +4,7 @@ Each has an oracle of its own: what a good answer to that request looks like, no
 """
 
 import json
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Final
 
@@ -39,14 +40,14 @@ async def _size(context: CheckContext, case: ChatCase) -> int:
     return await count_tokens(context.client, text)
 
 
-class _ToolBoundary(BaseCheck):
+class _ToolBoundary(BaseCheck, ABC):
     """A request of an agent's shape: it must be answered, or a tool called that was offered."""
 
     requires = ("tools",)
 
+    @abstractmethod
     def case(self, seed: str, share: float) -> ChatCase:
         """Return the request, its largest part scaled to a share."""
-        raise NotImplementedError
 
     async def run(self, context: CheckContext) -> CheckResult:
         """Send the request, made smaller where the server's context is."""

@@ -22,7 +22,7 @@ from redline.ops.beside import are_urls, bench_beside
 from redline.ops.events import Began, Measured, PrefillDone, PrefillMeasured, SampleDone, SettleDone
 from redline.ops.prove import bench_job, find_subject, recorded
 from redline.ops.reboot import reboot
-from redline.ops.resume import read_earlier_run
+from redline.ops.resume import Resumed, read_earlier_run
 from redline.ops.servers import pick_server, target_of
 from redline.record.run import Run, create_run
 from redline.rig.detect import detect_rig
@@ -98,6 +98,8 @@ def run_boots(catalog: Catalog, settings: Settings, where: Where, options: dict[
     with Screen(quiet=as_json) as screen, recorded(settings, subject, "bench", {"prompts": regime.seed or 0}) as run:
         screen.text(f"{regime.name} on {subject.target.slug or subject.target.url}, {boots} boot{'s' * (boots > 1)}")
         view, proof = UpView(screen), ProofView(screen)
+        if options["resume"]:
+            run.append(Resumed(run_id=options["resume"], taken=len(job.earlier) + len(job.earlier_prefill)))
         steps = _over_boots(settings, job, run, regime, boots, view)
         with resumable(screen, run.run_id, "bench", steps) as events:
             for event in events:

@@ -45,7 +45,7 @@ def concurrency(
     from redline.ops.concurrency import default_levels
     from redline.ops.events import ConcurrencyDone
     from redline.ops.prove import find_subject, new_seed, recorded, served_by
-    from redline.ops.resume import read_earlier_run
+    from redline.ops.resume import Resumed, read_earlier_run
     from redline.ops.verify import verdict_of
     from redline.record.codec import jsonable
 
@@ -76,6 +76,8 @@ def concurrency(
             f"concurrency of {name_of}: {numbers} streams, {plan.rounds} rounds each, "
             f"{plan.max_tokens} tokens, slots {plan.slots or 'unknown'}"
         )
+        if resume:
+            run.append(Resumed(run_id=resume, taken=len(known)))
         steps = run_concurrency(subject.target, run, plan, known)
         with resumable(screen, run.run_id, "concurrency", steps) as events:
             for event in events:

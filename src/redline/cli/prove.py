@@ -93,7 +93,7 @@ def verify(
     from redline.cli.up_view import UpView
     from redline.ops.events import ChecksDone
     from redline.ops.prove import find_subject, recorded
-    from redline.ops.resume import read_earlier_run
+    from redline.ops.resume import Resumed, read_earlier_run
     from redline.ops.verify import Spent, suite_estimate, verdict_of
     from redline.ops.verify import verify as run_verify
     from redline.record.codec import jsonable
@@ -114,6 +114,8 @@ def verify(
         raise UsageError("Answers are compared with a reference in the full suite only.", next_step="--suite full")
     chosen, facts = Suite(suite), subject.facts
     with Screen(quiet=as_json) as screen, recorded(settings, subject, "verify", {"checks": seed}) as run:
+        if resume:
+            run.append(Resumed(run_id=resume, taken=len(known)))
         screen.text(f"{suite} suite on {subject.target.slug or subject.target.url}")
         if chosen is not Suite.STRESS:
             most = suite_estimate(chosen, facts.model)

@@ -39,7 +39,7 @@ def ramp(
     from redline.ops.events import RampDone
     from redline.ops.prove import find_subject, new_seed, recorded, served_by
     from redline.ops.ramp import ramp as run_ramp
-    from redline.ops.resume import read_earlier_run
+    from redline.ops.resume import Resumed, read_earlier_run
     from redline.ops.verify import verdict_of
     from redline.record.codec import jsonable
 
@@ -62,6 +62,8 @@ def ramp(
             f"ramp on {subject.target.slug or subject.target.url}: {plan.sessions} x 12 turns, "
             f"context {plan.context_tokens} tokens"
         )
+        if resume:
+            run.append(Resumed(run_id=resume, taken=len(known)))
         steps = run_ramp(subject.target, subject.facts.model, run, plan, pid=subject.pid, earlier=known)
         with resumable(screen, run.run_id, "ramp", steps) as events:
             for event in events:

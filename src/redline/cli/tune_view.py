@@ -61,8 +61,6 @@ def run_search(catalog: Catalog, settings: Settings, job: TuneJob, *, as_json: b
                         summary = event.summary
                     case CheckDone() | SampleDone():
                         view.show(event)
-                    case _:
-                        pass  # the steps of a start are those of `up`, the same for every point
         show_table(screen, plan.slug, summary)
         whole = not summary.stopped and any(row.worth_having for row in summary.rows)
         code = ExitCode.DONE if whole else ExitCode.INCONCLUSIVE

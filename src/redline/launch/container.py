@@ -24,9 +24,9 @@ from redline.launch.docker import (
 )
 from redline.launch.engine_process import Ended, EngineStartRefused
 from redline.launch.family import Family
+from redline.launch.pipe import pipe_descriptor, read_pipe
 from redline.rig.process import tied
 
-_READ_BYTES: Final = 65536
 _DAEMON_AWAY_S: Final = 60.0
 _ASK_EVERY_S: Final = 2.0
 _LOOK_EVERY_S: Final = 30.0  # a `wait` that began after a crash has missed it; the count of restarts has not
@@ -71,24 +71,11 @@ class ContainerEngine:
 
     def log_descriptor(self) -> int | None:
         """Return the pipe of `docker logs`."""
-        stdout = self._logs.stdout if self._logs else None
-        return stdout.fileno() if stdout is not None and not stdout.closed else None
+        return pipe_descriptor(self._logs.stdout if self._logs else None)
 
     def read_log(self) -> bytes | None:
         """Return output that is there, or None when docker has no more."""
-        descriptor = self.log_descriptor()
-        if descriptor is None:
-            return None
-        try:
-            data = os.read(descriptor, _READ_BYTES)
-        except BlockingIOError:
-            return b""
-        if data == b"":
-            assert self._logs is not None
-            assert self._logs.stdout is not None
-            self._logs.stdout.close()
-            return None
-        return data
+        return read_pipe(self._logs.stdout if self._logs else None)
 
     def poll(self) -> Ended | None:
         """Ask docker once its `wait` has come back: the container ended, or its policy began another life.

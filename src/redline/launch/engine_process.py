@@ -14,10 +14,10 @@ from typing import Any, Final, Protocol
 
 from redline.engine.launch_plan import LaunchPlan
 from redline.launch.family import SERVER_VARIABLE, Family, end_family, find_family, remember_processes
+from redline.launch.pipe import pipe_descriptor, read_pipe
 from redline.rig.process import ProcessId, adopt_orphans, identify, tied
 from redline.rig.processes import read_processes
 
-_READ_BYTES: Final = 65536
 _PIPE_BYTES: Final = 2**20
 _LAST_WORDS_S: Final = 0.5
 
@@ -111,24 +111,11 @@ class NativeEngine:
 
     def log_descriptor(self) -> int | None:
         """Return the pipe of its output."""
-        stdout = self._process.stdout if self._process else None
-        return stdout.fileno() if stdout is not None and not stdout.closed else None
+        return pipe_descriptor(self._process.stdout if self._process else None)
 
     def read_log(self) -> bytes | None:
         """Return output that is there, or None when every process that could write has closed it."""
-        descriptor = self.log_descriptor()
-        if descriptor is None:
-            return None
-        try:
-            data = os.read(descriptor, _READ_BYTES)
-        except BlockingIOError:
-            return b""
-        if data == b"":
-            assert self._process is not None
-            assert self._process.stdout is not None
-            self._process.stdout.close()
-            return None
-        return data
+        return read_pipe(self._process.stdout if self._process else None)
 
     def poll(self) -> Ended | None:
         """Return how the first process ended; its workers count as gone with it."""

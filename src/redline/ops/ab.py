@@ -105,7 +105,7 @@ def bench_ab(
             if not isinstance(event, Measured):
                 yield event
     for kind in regime.classes:
-        verdict = _verdict(samples, kind, regime, plan, found)
+        verdict = class_verdict(samples, kind, regime, plan, found)
         if verdict is not None:
             run.append(verdict)
             yield verdict
@@ -124,7 +124,7 @@ def _fresh(catalog: Catalog, settings: Settings, slug: str, plan: AbPlan) -> Ite
             yield event
 
 
-def _verdict(
+def class_verdict(
     samples: Mapping[str, list[BenchSample]],
     kind: PromptClass,
     regime: Regime,

@@ -6,12 +6,11 @@ Two tiers may be started anew several times; endpoints are one boot each, so of 
 import asyncio
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from redline.bench.arms import ArmBoot, ClassVerdict
 from redline.bench.beside import ARMS, paired_ratio, run_beside
-from redline.bench.confound import Difference
 from redline.bench.measure import Boot
 from redline.bench.quick import BenchSample
 from redline.bench.regime import Regime
@@ -20,8 +19,7 @@ from redline.errors import RedlineError, UsageError
 from redline.launch.server import running_servers
 from redline.launch.state import ServerRecord
 from redline.launch.stop import stop
-from redline.ops.ab import AbPlan, require_comparable
-from redline.ops.bench import boots_of
+from redline.ops.ab import AbPlan, class_verdict, require_comparable
 from redline.ops.events import Event, ProofEvent, RunSaved, SampleDone
 from redline.ops.prepare import UpRequest
 from redline.ops.server_events import AlreadyRunning, Started
@@ -32,8 +30,6 @@ from redline.probe.client import Client
 from redline.probe.target import Secret, Target
 from redline.record.run import Run
 from redline.settings import Settings
-from redline.stats.compare import compare_arms
-from redline.workload.prompts import PromptClass
 
 _URL: Final = ("http://", "https://")
 
@@ -84,8 +80,9 @@ def bench_beside(
             if not urls:
                 _stop_both(settings, plan)
     for kind in regime.classes:
-        verdict = _verdict(samples, kind, regime, plan, found)
+        verdict = class_verdict(samples, kind, regime, plan, found)
         if verdict is not None:
+            verdict = replace(verdict, paired=paired_ratio(samples["A"], samples["B"], kind))
             run.append(verdict)
             yield verdict
 
@@ -159,24 +156,3 @@ def _stop_both(settings: Settings, plan: AbPlan) -> None:
         if record.slug in (plan.a, plan.b):
             with suppress(RedlineError):
                 stop(folder, record)
-
-
-def _verdict(
-    samples: Mapping[str, list[BenchSample]],
-    kind: PromptClass,
-    regime: Regime,
-    plan: AbPlan,
-    found: tuple[Difference, ...],
-) -> ClassVerdict | None:
-    arms = [boots_of(samples[arm], kind) for arm in ARMS]
-    if not all(arms):
-        return None
-    return ClassVerdict(
-        regime=regime.name,
-        prompt_class=kind,
-        a=plan.a,
-        b=plan.b,
-        comparison=compare_arms(*arms, higher_is_better=True, margin=plan.margin),
-        differences=tuple(str(item) for item in found),
-        paired=paired_ratio(samples["A"], samples["B"], kind),
-    )

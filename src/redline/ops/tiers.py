@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from redline.artifacts.disk import Presence, look_at, tier_artifacts
+from redline.catalog.artifact import Packaged
 from redline.catalog.explain import counts, evidence_of
 from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog, Evidence, EvidenceKind
@@ -82,7 +83,8 @@ def list_tiers(catalog: Catalog, rig: Rig, models_dir: Path, words: Sequence[str
 def _row(catalog: Catalog, rig: Rig, files: Mapping[str, Presence], slug: str) -> TierRow:
     tier = resolve(catalog, slug, Layers())
     fit: FitPlan = plan_tier(catalog, tier, rig)
-    artifacts = tier_artifacts(catalog, tier)
+    # What comes with redline is here as soon as redline is.
+    artifacts = [item for item in tier_artifacts(catalog, tier) if not isinstance(item.origin, Packaged)]
     found = [files[artifact.id] for artifact in artifacts]
     whole = all(presence is Presence.PRESENT for presence in found)
     some = any(presence is not Presence.ABSENT for presence in found)

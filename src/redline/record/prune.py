@@ -18,11 +18,6 @@ class PrunePlan:
     running: tuple[RunRow, ...]
     unreadable: tuple[RunRow, ...]
 
-    @property
-    def freed_bytes(self) -> int:
-        """What the removal frees."""
-        return sum(row.bytes for row in self.remove)
-
 
 def plan_prune(rows: Sequence[RunRow], *, keep: int | None, before: str | None, unreadable: bool = False) -> PrunePlan:
     """Return what to remove of `rows`, given newest first.

@@ -12,7 +12,7 @@ from redline.report import behaviour, extract
 from redline.report.answers import answer, title_of
 from redline.report.grouping import group_by_subject
 from redline.report.model import BootFact, Fact, ReportModel, Subject
-from redline.report.words import cpu_name, gpu_words, rig_words, short_tokens
+from redline.report.words import cpu_name, gpu_words, rig_words
 
 # What the measured words mean, for a reader who has never seen them; `probe.definitions` computes them.
 DEFINITIONS: Final = {
@@ -191,12 +191,3 @@ def _interconnect(manifest: RunManifest) -> str:
         return "none needed: at most one GPU"
     known = manifest.rig.get("interconnect") or manifest.rig.get("links")
     return str(known) if known else "not recorded"
-
-
-def context_of(subject: Subject) -> str:
-    """Return a subject's context as tables write it, or a dash."""
-    for fact in subject.facts:
-        if fact.label == "Context":
-            digits = fact.value.removesuffix(" tokens").replace(",", "")
-            return short_tokens(int(digits)) if digits.isdigit() else fact.value
-    return "—"

@@ -45,11 +45,6 @@ def what_next(
     )
 
 
-def _first_remedy(boot: BootFact) -> str:
-    words = capital(boot.remedies[0]).rstrip(".") if boot.remedies else "Read what the engine printed last, below"
-    return f"{words}."
-
-
 def _asks_again(check_id: str) -> str:
     """Return the command that asks a check again, the cheapest that holds it."""
     kind = check_id.partition(".")[0]
