@@ -89,9 +89,8 @@ def test_a_killed_worker_is_noticed_at_once(real_home: Home, free_port: Port, ph
         _, err = process.communicate(timeout=30)
         assert time.monotonic() - killed < 20  # not the readiness time-out of minutes
     assert process.returncode in (1, 6), err
-    found = latest(real_home)
-    assert found is not None
-    assert found.state is ServerState.FAILED
+    found = wait_for(lambda: record_in(real_home, ServerState.FAILED), 5)  # the command and the supervisor see it both
+    assert isinstance(found, ServerRecord)
     assert found.reason == "the engine ended with signal 9"
     assert real_home.json("ps") == []
     assert real_home.run("up", "--port", str(port), "--no-measure").returncode == 0

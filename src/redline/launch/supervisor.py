@@ -10,6 +10,7 @@ SIGINT, or a second SIGTERM: stop at once.
 import contextlib
 import json
 import os
+import select
 import selectors
 import signal
 import sys
@@ -158,7 +159,8 @@ class Supervisor:
         elif data:
             self._keep(data)
             if self._state is ServerState.READY and len(data) < _MUCH_BYTES:
-                time.sleep(_GATHER_S)  # a server that logs every request must not wake this up for each
+                # A server that logs every request must not wake this up for each; a signal or its end must, at once.
+                select.select([self._wake_read], [], [], _GATHER_S)
 
     def _keep(self, data: bytes) -> None:
         self._log.write(data)
