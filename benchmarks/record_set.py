@@ -5,14 +5,16 @@
     python benchmarks/record_set.py --write          # the table into docs/performance.md, from benchmarks/recorded/
     python benchmarks/record_set.py --check          # ends with 1 when the table is not that of the records
 
-Of each tier: verify full (with a drafter also against the tier without it), verify stress, a soak of ten minutes, the
-canonical benchmark where the tier takes it, the honest one. A server of its own for each, since lookup drafting
-remembers. What is kept of a run: its manifest and the events that say what was found, redacted.
+Of each tier: `redline report --full` with a soak of ten minutes, on one server; then, on a server of its own since
+lookup drafting remembers: with drafting verify full against the tier without it, else the canonical benchmark. What is
+kept of a run: its manifest and the events that say what was found, redacted. The page that the report wrote stays in
+the state folder; --run says where.
 """
 
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -25,6 +27,7 @@ from redline.bench.prefill import PrefillSummary
 from redline.bench.quick import ClassSummary
 from redline.checks.check import CheckResult, CheckStatus
 from redline.checks.soak_verdict import SoakSummary
+from redline.checks.stages import FULL, StageEnded
 from redline.ops.reference import free_port
 from redline.ops.verify import Spent
 from redline.record.disclose import disclose
@@ -42,7 +45,7 @@ TIERS: Final = ("fast", "superfast")
 KEPT: Final = (
     "check.result", "check.spent", "bench.regime", "bench.sample", "bench.settled", "bench.summary",
     "bench.prefill", "bench.prefill.summary", "soak.plan", "soak.resumed", "soak.turn", "soak.summary",
-    "run.finished",
+    "stages.plan", "stages.ended", "ramp.plan", "ramp.turn", "ramp.summary", "run.finished",
 )  # fmt: skip
 # Exit codes with which a step is done all the same: a trend that stays open, a class without a rate.
 DONE: Final = (0, 3)
@@ -50,22 +53,21 @@ DONE: Final = (0, 3)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command of the set, against a fresh server."""
+    """One command of the set, against a fresh server; `name` is the folder that its run is kept in."""
 
     name: str
     words: tuple[str, ...]
 
 
+WHOLE: Final = Step("report", ("report", "--full", "--soak-minutes", "10"))
+STAGES: Final = tuple(stage.value for stage in FULL)
+
+
 def steps_of(tier: str) -> tuple[Step, ...]:
     """Return the commands for a tier."""
-    drafts = tier.startswith("super")
-    return (
-        Step("full", ("verify", "--suite", "full", *(("--reference",) if drafts else ()))),
-        Step("stress", ("verify", "--suite", "stress")),
-        Step("soak", ("soak", "--minutes", "10")),
-        *(() if drafts else (Step("canonical", ("bench", "--canonical", "--no-prefill")),)),
-        Step("honest", ("bench",)),
-    )
+    if tier.startswith("super"):
+        return (WHOLE, Step("reference", ("verify", "--suite", "full", "--reference")))
+    return (WHOLE, Step("canonical", ("bench", "--canonical", "--no-prefill")))
 
 
 def slug_of(tier: str) -> str:
@@ -114,7 +116,11 @@ class Recorder:
         if done.returncode not in (*DONE, 1) or not own:
             print(f"{tier} {step.name}: ended with {done.returncode}, nothing is kept")
             return False
+        for ended in own[-1].payloads(StageEnded):
+            if ended.run_id is not None:
+                keep(self._runs / ended.run_id, target.parent / ended.stage.value)
         keep(own[-1].directory, target)
+        print(f"{tier} {step.name}: kept; the run is {own[-1].directory}")
         return done.returncode in DONE
 
     def _redline(self, *words: str, shown: bool = False) -> "subprocess.CompletedProcess[str]":
@@ -132,6 +138,7 @@ def keep(directory: Path, target: Path) -> None:
         event = json.loads(line)
         if event["kind"] in KEPT:
             lines.append(json.dumps({**event, "payload": disclose(event["payload"], redactor)}, ensure_ascii=False))
+    shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     text = json.dumps(disclose(manifest, redactor), indent=1) + "\n"
     (target / "manifest.json").write_text(text, encoding="utf-8")
@@ -155,17 +162,20 @@ Records = dict[str, dict[str, RunRecord]]
 
 
 def _load(tier: str) -> dict[str, RunRecord]:
-    folders = [RECORDED / tier / step.name for step in steps_of(tier)]
+    folders = [RECORDED / tier / name for name in (*STAGES, *(step.name for step in steps_of(tier)))]
     return {folder.name: load_run(folder) for folder in folders if folder.is_dir()}
+
+
+_SUITES: Final = {"verify": "verify full", "reference": "verify full, against no drafter", "stress": "verify stress"}
 
 
 def _verdicts(records: Records) -> Iterator[str]:
     yield "| tier | suite | verdict | tokens in, out | notes |"
     yield "|---|---|---|---|---|"
     for tier, found in records.items():
-        for name in ("full", "stress"):
+        for name, words in _SUITES.items():
             if name in found:
-                yield f"| {tier} | verify {name} | {_suite(found[name])} |"
+                yield f"| {tier} | {words} | {_suite(found[name])} |"
         if "soak" in found:
             (summary,) = found["soak"].payloads(SoakSummary)
             words = "; ".join(f"{row.check_id.removeprefix('soak.')} {row.status.value}" for row in summary.results)
@@ -187,7 +197,7 @@ def _speeds(records: Records) -> Iterator[str]:
     yield "| tier | regime | class | decode tok/s | first token s | tokens a drafted step | n |"
     yield "|---|---|---|---|---|---|---|"
     for tier, found in records.items():
-        for name in ("canonical", "honest"):
+        for name in ("canonical", "bench"):
             for row in found[name].payloads(ClassSummary) if name in found else ():
                 decode, first, drafted = row.decode_tok_s, row.ttft_s, row.acceptance_length
                 numbers = [_number(decode, ".1f"), _number(first, ".2f"), "-" if drafted is None else f"{drafted:.2f}"]
@@ -199,7 +209,7 @@ def _prefills(records: Records) -> Iterator[str]:
     yield "| tier | prompt tokens | prefill tok/s | n |"
     yield "|---|---|---|---|"
     for tier, found in records.items():
-        for row in found["honest"].payloads(PrefillSummary) if "honest" in found else ():
+        for row in found["bench"].payloads(PrefillSummary) if "bench" in found else ():
             rate = row.prefill_tok_s
             yield f"| {tier} | {row.target_tokens} | {_number(rate, '.0f')} | {rate.n if rate else 0} |"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redline.checks.spec import added, counting, floor_of
+from redline.checks.spec import added, copying, counting, floor_of
 from redline.engine.counters import Acceptance
 
 
@@ -33,3 +33,7 @@ def test_stretches_add_up(parts: list[tuple[int, int]]) -> None:
 
 def test_counting_is_another_request_for_another_seed() -> None:
     assert len({counting(seed, 30) for seed in range(90)}) == 90
+
+
+def test_every_copied_text_is_another_one_for_every_turn_and_seed() -> None:
+    assert len({copying(seed, turn) for seed in range(20) for turn in range(8)}) == 160

@@ -176,6 +176,8 @@ def test_usage_of_stages_is_refused_with_a_sentence(home: Home) -> None:
     for arguments in (
         ("--full", "--bench"),
         ("--soak-turns", "3"),
+        ("--soak-minutes", "3"),
+        ("--full", "--soak-turns", "3", "--soak-minutes", "3"),
         ("--full", "--preview"),
         ("--skip", "soak"),
         ("--resume", "--bench"),

@@ -47,10 +47,14 @@ SETTLED: Final = frozenset({StageState.PASSED, StageState.FAILED, StageState.OPE
 @payload("stages.plan")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagesPlan:
-    """What a report goes through on one life of one server. `process` is that life where it can be seen."""
+    """What a report goes through on one life of one server. `process` is that life where it can be seen.
+
+    The soak ends after `soak_minutes` where they are given, else after `soak_turns`.
+    """
 
     stages: tuple[Stage, ...]
     soak_turns: int = 50
+    soak_minutes: float | None = None
     ramp_sessions: int = 2
     timeout_s: float = 300.0
     process: str | None = None

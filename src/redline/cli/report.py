@@ -27,6 +27,9 @@ _STAGES = ("verify", "stress", "soak", "bench", "ramp")
 @click.option("--resume", is_flag=True, help="Go on with the last --full or --bench of this server that was cut off.")
 @click.option("--skip", "skipped", multiple=True, type=click.Choice(_STAGES), help="With --full: leave a stage out.")
 @click.option("--soak-turns", type=click.IntRange(min=1), help="With --full: turns of the soak; default 50.")
+@click.option(
+    "--soak-minutes", type=click.FloatRange(min=0, min_open=True), help="With --full: soak that long instead."
+)
 @click.option("--request-timeout", "timeout_s", type=float, default=300.0, show_default=True, help="Seconds an answer.")
 @click.option("--url", help="With --full or --bench: any OpenAI-compatible endpoint, instead of a server of redline.")
 @click.option("--model", help="Model name to send with --url; default: the first that it lists.")
@@ -44,6 +47,7 @@ def report(
     resume: bool,
     skipped: tuple[str, ...],
     soak_turns: int | None,
+    soak_minutes: float | None,
     timeout_s: float,
     url: str | None,
     model: str | None,
@@ -66,12 +70,25 @@ def report(
 
         if preview or (full and short) or len(runs) > 1:
             raise UsageError("--full, --bench and --preview exclude each other, and take one server.")
-        if resume and (skipped or soak_turns or short):
+        if soak_turns and soak_minutes:
+            raise UsageError("--soak-turns and --soak-minutes exclude each other.")
+        if resume and (skipped or soak_turns or soak_minutes or short):
             raise UsageError("--resume goes on with the stages that the earlier report has; it takes no others.")
-        asked = Asked(runs[0] if runs else None, url, model, short, resume, frozenset(skipped), soak_turns, timeout_s)
+        name = runs[0] if runs else None
+        asked = Asked(
+            name,
+            url,
+            model,
+            short,
+            resume,
+            frozenset(skipped),
+            soak_turns,
+            soak_minutes=soak_minutes,
+            timeout_s=timeout_s,
+        )
         return report_stages(settings, asked, html_file, redact=not no_redact, as_json=as_json)
-    if skipped or soak_turns or url or model:
-        raise UsageError("--skip, --soak-turns, --url and --model go with --full or --bench.")
+    if skipped or soak_turns or soak_minutes or url or model:
+        raise UsageError("--skip, --soak-turns, --soak-minutes, --url and --model go with --full or --bench.")
     if preview:
         return _preview(settings, runs)
     found = _model(settings, runs, redact=not no_redact)

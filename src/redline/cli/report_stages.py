@@ -32,6 +32,7 @@ class Asked:
     resume: bool
     skipped: frozenset[str]
     soak_turns: int | None
+    soak_minutes: float | None = None
     timeout_s: float = 300.0
 
 
@@ -80,7 +81,12 @@ def _plan(asked: Asked) -> "StagesPlan":
     from redline.checks.stages import FULL, SHORT, StagesPlan
 
     stages = SHORT if asked.short else tuple(stage for stage in FULL if stage.value not in asked.skipped)
-    return StagesPlan(stages=stages, soak_turns=asked.soak_turns or 50, timeout_s=asked.timeout_s)
+    return StagesPlan(
+        stages=stages,
+        soak_turns=asked.soak_turns or 50,
+        soak_minutes=asked.soak_minutes,
+        timeout_s=asked.timeout_s,
+    )
 
 
 def _head(subject: "Subject", plan: "StagesPlan", found: "EarlierStages | None", *, resumes: bool) -> None:

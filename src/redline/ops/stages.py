@@ -166,8 +166,9 @@ def _play(
             sessions = RampPlan(sessions=plan.ramp_sessions, seed=seed, context_tokens=context, timeout_s=wait_s)
             yield from ramp(target, model, own, sessions, pid=subject.pid)
         else:
-            turns = SoakPlan(turns=plan.soak_turns, seed=seed, context_tokens=context, timeout_s=wait_s)
-            going = before.plan if before else turns
+            length = {"turns": plan.soak_turns} if plan.soak_minutes is None else {"minutes": plan.soak_minutes}
+            whole = SoakPlan(**length, seed=seed, context_tokens=context, timeout_s=wait_s)
+            going = before.plan if before else whole
             yield from soak(target, model, own, going, pid=subject.pid, earlier=before)
 
 
