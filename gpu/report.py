@@ -287,12 +287,14 @@ def tables(catalog: Catalog, lines: list[dict[str, Any]]) -> str:
 
 
 def boots_yaml(lines: list[dict[str, Any]]) -> str:
-    """Return the boots of the catalogue that this evidence gives."""
-    rows = []
+    """Return the boots of the catalogue that this evidence gives; of a setting that was booted twice the first."""
+    rows: list[dict[str, Any]] = []
+    before: list[dict[str, Any]] = []
     for line in booted(lines):
         asked = line["asked"]
-        if asked["compile"]:
+        if asked["compile"] or asked in before:
             continue
+        before.append(asked)
         boot = boot_of(line)
         data = {
             key: value

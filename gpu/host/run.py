@@ -230,7 +230,7 @@ def run_lane(session: Session, lane: str) -> None:
 
 def one_row(session: Session, lane: str, row: dict[str, Any], nursery: Nursery | None) -> None:
     """Run one row and keep its line, whatever happens to it."""
-    if lane != "side":
+    if lane != "side" and row["kind"] != "program":
         wait_for_memory(GPUS[lane])
     began = time.monotonic()
     timeout = min(row["timeout_s"], session.left())

@@ -20,6 +20,7 @@ from redline.settings import load_settings
 @click.option("--wheel", type=click.Path(path_type=Path, exists=True), help="redline's own wheel, if not built here.")
 @click.option("--without-engine", is_flag=True, help="redline alone, for a host that has vLLM.")
 @click.option("--without-model", is_flag=True, help="No model.")
+@click.option("--without-router", is_flag=True, help="No router, for a host with one GPU.")
 @json_option
 def gpu_bundle(
     out: Path,
@@ -29,6 +30,7 @@ def gpu_bundle(
     wheel: Path | None,
     without_engine: bool,
     without_model: bool,
+    without_router: bool,
     as_json: bool,
 ) -> int:
     """Pack redline, vLLM, what both need and a small model for a GPU host without network. Takes minutes."""
@@ -48,6 +50,7 @@ def gpu_bundle(
         wheel=wheel,
         engine=not without_engine,
         model=not without_model,
+        router=not without_router,
     )
     with Screen(quiet=as_json) as screen:
         for item in steps:

@@ -68,6 +68,7 @@ def make_bundle(
     wheel: Path | None = None,
     engine: bool = True,
     model: bool = True,
+    router: bool = True,
 ) -> Iterator[BundleStep | Bundle]:
     """Pack, and yield each step; the bundle comes last.
 
@@ -76,6 +77,7 @@ def make_bundle(
         extra: files and folders that are to lie in `extra/` on the host.
         wheel: redline's own wheel; built from the source beside this file where it is None.
         engine: whether the engine is packed; without it the bundle is redline alone.
+        router: whether the router of `up --replicas` is packed, beside redline.
 
     Raises:
         UsageError: parts of an impossible size, or an extra path that is not there.
@@ -100,7 +102,9 @@ def make_bundle(
         yield step("redline's own wheel")
         own = wheel or _build_wheel(Path(scratch))
         yield step("redline and what it needs")
-        _install(stage / "redline", what["platforms"], [str(own), "-r", _requirements("redline.txt")])
+        needs = ["redline.txt", *(["router.txt"] if router else [])]
+        lists = [word for name in needs for word in ("-r", _requirements(name))]
+        _install(stage / "redline", what["platforms"], [str(own), *lists])
         if engine:
             yield step(f"{what['engine']} and what it needs")
             _install(stage / "engine", what["platforms"], [what["engine"], "-r", _requirements("engine.txt")])

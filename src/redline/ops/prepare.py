@@ -8,6 +8,7 @@ from redline.artifacts.disk import look_at_tier
 from redline.catalog.fields import ResolvedTier
 from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog
+from redline.engine.compile_cache import cache_by_gpus
 from redline.engine.home import at_home
 from redline.engine.launch_plan import LaunchPlan, Readiness
 from redline.engine.protocol import Form
@@ -145,7 +146,7 @@ def plan_at_home(settings: Settings, request: UpRequest, prepared: Prepared) -> 
     plan = prepared.plan
     if plan.form == "native":
         home = choose_home(settings, plan.engine, plan.engine_version, request.home)
-        return at_home(plan, home, os.environ)
+        return cache_by_gpus(at_home(plan, home, os.environ), os.environ)
     if request.home is not None:
         raise UsageError(f"--engine-home is for --via native; {plan.slug} is started as {plan.form} here.")
     return plan

@@ -28,7 +28,7 @@ from redline.ops.events import Began, ChecksDone, Event, Planned, RunSaved
 from redline.ops.facts import server_facts
 from redline.ops.launching import environment, prepare_folder
 from redline.ops.prepare import UpRequest
-from redline.ops.replica_plan import PreparedGroup, need_router, prepare_group, same_group
+from redline.ops.replica_plan import PreparedGroup, members_at_home, need_router, prepare_group, same_group
 from redline.ops.routed import await_members
 from redline.ops.server_events import AlreadyRunning, CopyStarted, Outlived, Replacing, ServerEvent, Started
 from redline.ops.servers import BUSY, lock_path, target_of, wait_ready
@@ -61,6 +61,7 @@ def up_replicas(catalog: Catalog, settings: Settings, request: UpRequest, replic
         yield Planned(fit=prepared.fit, findings=prepared.findings)
         if any(finding.severity is Severity.REFUSE for finding in prepared.findings):
             raise GuardRefusal(prepared.findings)
+        prepared = members_at_home(settings, request, prepared)
         with _open_run(catalog, settings, request, prepared) as run:
             for artifact in tier_artifacts(catalog, prepared.tier):
                 yield from fetch_artifact(catalog, settings, artifact.id)
