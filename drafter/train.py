@@ -161,7 +161,9 @@ class Session:
         self.note(event="texts", batches=len(self.batches), answer_tokens=tokens, gib=held / 2**30)
         vocab, count = self.target.embedding.shape[0], self.students[0].drafter.shape.draft_vocab
         self.notes["ids"] = self.notes["ids"] or common_tokens(self.batches, count, vocab)
-        self.common = torch.tensor(common_tokens(self.batches, min(SCORED, vocab // 2), vocab), device=self.target.device)
+        self.common = torch.tensor(
+            common_tokens(self.batches, min(SCORED, vocab // 2), vocab), device=self.target.device
+        )
         rest = torch.ones(vocab, dtype=torch.bool, device=self.target.device)
         rest[self.common] = False
         self.rest = rest.nonzero()[:, 0]

@@ -2,7 +2,7 @@
 
     python -m drafter.vllm_arm '{"target": FOLDER, "drafter": FOLDER or null, "depth": 7, "eager": false}'
 
-vLLM prints where it likes, so answers go to the standard output as it was at the start, and all else to the error output.
+vLLM prints where it likes: answers go to the standard output as it was at the start, all else to the error output.
 """
 
 import json

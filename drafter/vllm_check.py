@@ -4,7 +4,8 @@
 
 Each arm is an engine of its own (`vllm_arm`); all start at once and then take turns, prompt by prompt, so that what
 disturbs the machine disturbs them alike. Arms: `plain`, without a drafter; `eight`, at the trained depth; `three` and
-`fifteen`, the same checkpoint at depths that redline's guard refuses. OUT/vllm-check.json is rewritten after every part.
+`fifteen`, the same checkpoint at depths that redline's guard refuses. OUT/vllm-check.json is
+rewritten after every part.
 """
 
 import argparse
@@ -94,7 +95,8 @@ class Arm:
     def end(self) -> None:
         """Stop the engine."""
         self.process.kill()
-        self.process.wait()
+        with self.process:  # closes its pipes and waits
+            pass
 
 
 def _less(now: Any, then: Any) -> Any:
@@ -233,9 +235,9 @@ class Check:
             for place in range(4):
                 seen = [[a[place] if place < len(a) else -1 for a in arm["answers"]] for arm in found if arm]
                 statistic, share = permuted_chi_square(seen[0], seen[1])
-                row = {"prompt": text, "token": place + 1, "chi2": round(statistic, 2), "p": round(share, 3), "n": count}
+                row = {"prompt": text, "token": place + 1, "chi2": round(statistic, 2), "p": round(share, 3)}
                 self.found["parts"].setdefault("sampled", []).append(row)
-                print(json.dumps(row), flush=True)
+                print(json.dumps({**row, "n": count}), flush=True)
             self.write()
 
     def write(self) -> None:
