@@ -130,13 +130,12 @@ def selector_loss(
 
 
 def rate(progress: float, calls: int) -> float:
-    """Learning rate as a share of its peak: warm up, hold, and fall to a twentieth in the last third of a call."""
-    warm, height = (0.02, 1.0) if calls == 0 else (0.03, 0.7)
+    """Learning rate as a share of its peak: warm up, hold, fall to a twentieth; a later call only falls, from 0.4."""
+    warm, height, hold = (0.02, 1.0, 0.6) if calls == 0 else (0.03, 0.4, 0.03)
     if progress < warm:
         return height * progress / warm
-    if progress < 0.6:
-        return height
-    return height * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * min(1.0, (progress - 0.6) / 0.4))))
+    fallen = min(1.0, max(0.0, progress - hold) / (1 - hold))
+    return height * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * fallen)))
 
 
 def common_tokens(batches: list[data.Texts], count: int, vocab: int) -> list[int]:
