@@ -1,6 +1,6 @@
 """One vLLM engine behind a pipe: a JSON request a line in, a JSON answer a line out. Knows nothing of other arms.
 
-    python -m drafter.vllm_arm '{"target": FOLDER, "drafter": FOLDER or null, "depth": 7, "eager": false}'
+    python -m drafter.vllm_arm '{"target": FOLDER, "drafter": FOLDER or null, "depth": 7, "eager": false, "seed": 0}'
 
 vLLM prints where it likes: answers go to the standard output as it was at the start, all else to the error output.
 """
@@ -20,7 +20,8 @@ def private_output() -> TextIO:
 
 
 def make_engine(options: dict[str, Any]) -> Any:
-    """Return the engine; both arms get the same settings but for drafting."""
+    """Return the engine; all arms get the same settings but for drafting, and a seed each: sampled
+    answers of one seed would be the same ones again, and not a second sample."""
     from vllm import LLM
 
     drafting = None
@@ -29,7 +30,7 @@ def make_engine(options: dict[str, Any]) -> Any:
     return LLM(
         options["target"], skip_tokenizer_init=True, max_model_len=2048, gpu_memory_utilization=0.1,
         kv_cache_memory_bytes=2**31, max_num_seqs=1, speculative_config=drafting, disable_log_stats=False,
-        enable_prefix_caching=False, enforce_eager=options["eager"], seed=0,
+        enable_prefix_caching=False, enforce_eager=options["eager"], seed=options["seed"],
     )  # fmt: skip
 
 

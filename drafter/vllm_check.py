@@ -114,7 +114,7 @@ def start(names: list[str], folders: dict[str, str | None], out: Path, eager: bo
     arms = {}
     for name in names:
         options = {"target": folders["target"], "drafter": folders["drafter"] if DEPTHS[name] else None}
-        text = json.dumps({**options, "depth": DEPTHS[name], "eager": eager})
+        text = json.dumps({**options, "depth": DEPTHS[name], "eager": eager, "seed": list(DEPTHS).index(name)})
         with (out / f"vllm-{name}.log").open("w", encoding="utf-8") as log:
             argv = [sys.executable, "-m", "drafter.vllm_arm", text]
             process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
