@@ -2,8 +2,8 @@
 
     python -m drafter.train TARGET.gguf --out FOLDER --state FOLDER --seconds 520 [--device cuda] [--toy]
 
-It writes texts, trains on them, measures on held-out prompts, and leaves for each drafter a GGUF file, for the first
-its checkpoint in halves, and metrics. Run again with the same state folder it goes on with fresh texts.
+It writes texts, trains on them, measures on held-out prompts, and leaves metrics and a GGUF file for each drafter. Run
+again with the same state folder it goes on with fresh texts.
 """
 
 import argparse
@@ -100,20 +100,12 @@ def save(students: list[Student], notes: dict[str, Any], state: Path) -> None:
     (state / "notes.json").write_text(json.dumps(notes), encoding="utf-8")
 
 
-def export(student: Student, ids: list[int], target_path: Path, out: Path, halves: bool) -> None:
-    """Write the drafter's GGUF file and, if asked, its float16 checkpoint in two halves."""
-    import numpy as np
-
+def export(student: Student, ids: list[int], target_path: Path, out: Path) -> None:
+    """Write the drafter's GGUF file, whole or not at all."""
     state = {name: values.float().cpu().numpy() for name, values in student.drafter.state_dict().items()}
-    shape = student.drafter.shape
     part = out / f"{student.name}.part"
-    write_gguf(part, shape, state, target_path, ids, matrix_type="Q4_0")
+    write_gguf(part, student.drafter.shape, state, target_path, ids, matrix_type="Q4_0")
     part.replace(out / f"{student.name}.gguf")
-    if halves:
-        names = sorted(state, key=lambda name: state[name].size)
-        for half in (0, 1):
-            kept = {name: state[name].astype(np.float16) for name in names[half::2]}
-            np.savez(out / f"{student.name}-half{half}.npz", **kept)
 
 
 class Session:
@@ -192,7 +184,7 @@ class Session:
             if now - saved > 150:
                 saved = now
                 save(self.students, self.notes, options.state)
-                self.hand_out(halves=False)
+                self.hand_out()
                 self.report(final=False)
 
     def _learn(
@@ -211,17 +203,11 @@ class Session:
             optimizer.step()
         return {f"{student.name}/{name}": value for name, value in found.items()}
 
-    def hand_out(self, halves: bool) -> None:
+    def hand_out(self) -> None:
         """Write what a caller takes away; a fault here must not cost the rest."""
         for student in self.students:
             try:
-                export(
-                    student,
-                    self.notes["ids"],
-                    self.options.target,
-                    self.options.out,
-                    halves and student.name == "eight",
-                )
+                export(student, self.notes["ids"], self.options.target, self.options.out)
             except Exception as error:
                 self.note(event="export failed", drafter=student.name, error=repr(error))
 
@@ -245,7 +231,7 @@ class Session:
             student.drafter.round_weights()
         self.notes["calls"] = self.calls + 1
         save(self.students, self.notes, self.options.state)
-        self.hand_out(halves=True)
+        self.hand_out()
         self.report(final=True)
         self.note(event="done", step=self.step)
 

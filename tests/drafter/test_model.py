@@ -10,7 +10,7 @@ pytest.importorskip("tokenizers")
 
 from drafter.data import answer  # noqa: E402 -- after the check that torch is there
 from drafter.evaluate import acceptance  # noqa: E402
-from drafter.learn import FLOOR, Student, Words, earned, learn  # noqa: E402
+from drafter.learn import FLOOR, Student, Words, earned, learn, rate  # noqa: E402
 from drafter.load import drafter_from_gguf  # noqa: E402
 from drafter.model import Drafter, q4_0, start_from_target  # noqa: E402
 from drafter.target import Target  # noqa: E402
@@ -118,6 +118,13 @@ def test_a_position_counts_as_much_as_those_before_it_hold() -> None:
     lost = torch.tensor([[0.0, 0.7, 0.2, 3.0]], dtype=torch.float64)
     before = [1.0, 1.0, 0.49658530379140947, 0.4065696597405991]  # exp of minus the sum of what was lost before
     assert earned(lost)[0].tolist() == pytest.approx([FLOOR + (1 - FLOOR) * share for share in before])
+
+
+def test_a_first_call_rises_holds_and_falls_and_a_later_one_only_falls() -> None:
+    assert [rate(at, 0) for at in (0, 0.01, 0.02, 0.6, 1)] == pytest.approx([0, 0.5, 1, 1, 0.05])
+    later = [rate(at, 1) for at in (0.03, 0.2, 0.5, 0.8, 1)]
+    assert later == sorted(later, reverse=True)
+    assert (later[0], later[-1]) == pytest.approx((0.4, 0.02))
 
 
 def test_every_weight_has_one_optimizer() -> None:
