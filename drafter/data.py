@@ -16,7 +16,7 @@ from torch import Tensor
 from drafter.prompts import training_prompts
 from drafter.target import END, Cache, Target, chat
 
-_WAYS: Final = ((0.35, 0.0, 0), (0.35, 0.9, 48), (0.2, 0.3, 10_000), (0.1, 0.8, 10_000))  # share, temperature, until
+_WAYS: Final = ((0.4, 0.0, 0), (0.4, 0.9, 48), (0.12, 0.3, 10_000), (0.08, 0.8, 10_000))  # share, temperature, until
 PROMPT_MAX: Final = 224
 
 

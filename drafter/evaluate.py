@@ -30,12 +30,14 @@ def held_out(path: Path) -> dict[str, list[str]]:
 
 
 def greedy_texts(target: Target, prompts: dict[str, list[str]], count: int) -> dict[str, Texts]:
-    """Return the target's greedy answers by class."""
-    found = {}
+    """Return the target's greedy answers by class; all are written in one batch."""
+    ids = [target.tokenizer.encode(chat(text)).ids for texts in prompts.values() for text in texts]
+    cold = torch.zeros(len(ids), device=target.device)
+    whole, at, found = answer(target, ids, count, cold, cold.long(), 0), 0, {}
     for name, texts in prompts.items():
-        ids = [target.tokenizer.encode(chat(text)).ids for text in texts]
-        cold = torch.zeros(len(ids), device=target.device)
-        found[name] = answer(target, ids, count, cold, cold.long(), 0)
+        part = slice(at, at + len(texts))
+        found[name] = Texts(whole.tokens[part], whole.starts[part], whole.ends[part])
+        at += len(texts)
     return found
 
 

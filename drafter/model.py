@@ -23,6 +23,13 @@ def q4_0(weight: Tensor) -> Tensor:
     return (steps * scale.half().float()).view_as(weight)
 
 
+def passed_through(weight: Tensor) -> Tensor:
+    """Return weights as Q4_0 keeps them, with the gradient of the weights themselves."""
+    with torch.no_grad():
+        change = q4_0(weight) - weight
+    return weight + change
+
+
 class Rounded(nn.Module):
     """A matrix that can be used as Q4_0 would store it."""
 
@@ -33,7 +40,7 @@ class Rounded(nn.Module):
 
     def used(self) -> Tensor:
         """The weight as it will be served."""
-        return self.weight + (q4_0(self.weight) - self.weight).detach() if self.rounded else self.weight
+        return passed_through(self.weight) if self.rounded else self.weight
 
     def forward(self, x: Tensor) -> Tensor:
         return F.linear(x, self.used().to(x.dtype))
@@ -83,11 +90,10 @@ class Attention(nn.Module):
         self.q_norm = Norm(shape.head_dim, shape.eps)
         self.k_norm = Norm(shape.head_dim, shape.eps)
 
-    def forward(self, x: Tensor, context: Tensor, positions: Tensor) -> Tensor:
-        """Args: x [batch, anchors, block, hidden]; context [batch, time, hidden]; positions [batch, anchors, block]."""
+    def forward(self, x: Tensor, context: Tensor, positions: Tensor, seen: Tensor) -> Tensor:
+        """Args: x [batch, anchors, block, hidden]; context [batch, time, hidden]; positions [batch, anchors, block];
+        seen as `what_is_seen` returns it."""
         shape = self.shape
-        batch, anchors, block, _ = x.shape
-        time, repeat = context.shape[1], shape.heads // shape.kv_heads
         q = self.q_norm(self.q_proj(x).unflatten(-1, (shape.heads, shape.head_dim)))
         k = self.k_norm(self.k_proj(x).unflatten(-1, (shape.kv_heads, shape.head_dim)))
         v = self.v_proj(x).unflatten(-1, (shape.kv_heads, shape.head_dim))
@@ -95,17 +101,33 @@ class Attention(nn.Module):
         far_v = self.v_proj(context).unflatten(-1, (shape.kv_heads, shape.head_dim))
         cos, sin = rope(positions, shape.head_dim, shape.rope_base)
         q, k = rotate(q, cos, sin), rotate(k, cos, sin)
-        times = torch.arange(time, device=x.device)
+        times = torch.arange(context.shape[1], device=x.device)
         far_k = rotate(far_k, *rope(times, shape.head_dim, shape.rope_base))
-        q = q.unflatten(-2, (shape.kv_heads, repeat)) * shape.head_dim**-0.5
-        far = torch.einsum("bajgrd,btgd->bgrajt", q, far_k).float()
-        near = torch.einsum("bajgrd,bakgd->bgrajk", q, k).float()
-        unseen = (times >= positions[..., :1, None]) | (times <= positions[..., None] - shape.window)
-        far = far.masked_fill(unseen[:, None, None], float("-inf"))
-        weights = torch.cat((far, near), -1).softmax(-1).to(x.dtype)
-        out = torch.einsum("bgrajt,btgd->bajgrd", weights[..., :time], far_v)
-        out = out + torch.einsum("bgrajk,bakgd->bajgrd", weights[..., time:], v)
-        return self.o_proj(out.reshape(batch, anchors, block, -1))
+        keys, values = torch.cat((far_k, k.flatten(1, 2)), 1), torch.cat((far_v, v.flatten(1, 2)), 1)
+        repeat = shape.heads // shape.kv_heads
+        out = F.scaled_dot_product_attention(
+            q.flatten(1, 2).transpose(1, 2),
+            keys.repeat_interleave(repeat, 2).transpose(1, 2),
+            values.repeat_interleave(repeat, 2).transpose(1, 2),
+            attn_mask=seen,
+        )
+        return self.o_proj(out.transpose(1, 2).reshape(*x.shape[:3], -1))
+
+
+def what_is_seen(positions: Tensor, time: int, window: int) -> Tensor:
+    """Return what each query may read: [batch, 1, anchors * block, time + anchors * block].
+
+    First the target states before its anchor and within the window, then the tokens of all blocks, of which its own.
+
+    Args:
+        positions: [batch, anchors, block].
+    """
+    batch, anchors, block = positions.shape
+    times = torch.arange(time, device=positions.device)
+    far = (times < positions[..., :1, None]) & (times > positions[..., None] - window)
+    own = torch.arange(anchors * block, device=positions.device) // block
+    near = (own[:, None] == own).expand(batch, -1, -1)
+    return torch.cat((far.flatten(1, 2), near), -1)[:, None]
 
 
 class Norm(nn.Module):
@@ -145,9 +167,9 @@ class Layer(nn.Module):
         self.attention_conv = GroupedConv(shape)
         self.mlp_conv = GroupedConv(shape)
 
-    def forward(self, x: Tensor, context: Tensor, positions: Tensor) -> Tensor:
+    def forward(self, x: Tensor, context: Tensor, positions: Tensor, seen: Tensor) -> Tensor:
         y, parts = self.attention_conv.prepare(self.input_layernorm(x))
-        x = x + self.attention_conv.finish(self.self_attn(y, context, positions), parts)
+        x = x + self.attention_conv.finish(self.self_attn(y, context, positions, seen), parts)
         y, parts = self.mlp_conv.prepare(self.post_attention_layernorm(x))
         return x + self.mlp_conv.finish(self.mlp(y), parts)
 
@@ -166,7 +188,7 @@ class Selector(nn.Module):
     def book(self, name: str, ids: Tensor) -> Tensor:
         """Return rows of a codebook, as served."""
         rows = F.embedding(ids, getattr(self, name))
-        return rows + (q4_0(rows) - rows).detach() if self.rounded else rows
+        return passed_through(rows) if self.rounded else rows
 
     def edges(self, hidden: Tensor, predecessors: Tensor, candidates: Tensor) -> Tensor:
         """Args: hidden [..., h], predecessors [..., p], candidates [..., c]. Returns [..., p, c]."""
@@ -205,9 +227,10 @@ class Drafter(nn.Module):
         block = torch.full((*anchors.shape, self.shape.block), self.shape.mask_token, device=anchors.device)
         block[..., 0] = anchor_tokens
         positions = anchors[..., None] + torch.arange(self.shape.block, device=anchors.device)
+        seen = what_is_seen(positions, features.shape[1], self.shape.window)
         x = F.embedding(block, embedding)
         for layer in self.layers:
-            x = layer(x, context, positions)
+            x = layer(x, context, positions, seen)
         return self.norm(x)
 
     @torch.no_grad()

@@ -147,7 +147,7 @@ def _edit(rng: random.Random) -> str:
 
 
 CLASSES: Final = {"prose": _prose, "code": _code, "chat": _chat, "structured": _structured, "edit": _edit}
-_SHARES: Final = {"prose": 0.28, "code": 0.30, "chat": 0.22, "structured": 0.10, "edit": 0.10}
+_SHARES: Final = {"prose": 0.32, "code": 0.33, "chat": 0.17, "structured": 0.09, "edit": 0.09}
 
 
 def training_prompts(seed: int, count: int) -> list[str]:

@@ -97,9 +97,13 @@ def prompts_by_class(count: int) -> dict[str, list[str]]:
     """Return redline's measuring prompts, and fresh ones of the training's kinds up to `count` in all."""
     loaded = yaml.safe_load(MEASURED.read_text(encoding="utf-8"))
     found = {name: [text.strip() for text in loaded[name]] for name in ("prose", "code", "chat", "edit", "structured")}
-    room = max(0, count - sum(map(len, found.values())))
-    found["fresh"] = list(dict.fromkeys(training_prompts(UNSEEN_SEED, 4 * room)))[:room]
+    found["fresh"] = fresh(count - sum(map(len, found.values())))
     return found
+
+
+def fresh(count: int) -> list[str]:
+    """Return prompts of the training's kinds that no training drew."""
+    return list(dict.fromkeys(training_prompts(UNSEEN_SEED, 4 * max(0, count))))[: max(0, count)]
 
 
 def greedy(target: Path, draft: Path, options: argparse.Namespace) -> None:

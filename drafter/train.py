@@ -2,8 +2,8 @@
 
     python -m drafter.train TARGET.gguf --out FOLDER --state FOLDER --seconds 520 [--device cuda] [--toy]
 
-It writes texts, trains on them, measures on held-out prompts, and leaves for each drafter a GGUF file, for the first
-its checkpoint in halves, and metrics. Run again with the same state folder it goes on with fresh texts.
+It writes texts, trains on them, measures on held-out prompts, and leaves metrics and a GGUF file for each drafter. Run
+again with the same state folder it goes on with fresh texts.
 """
 
 import argparse
@@ -16,13 +16,15 @@ import torch
 
 from drafter import data, evaluate
 from drafter.gguf_file import write_gguf
-from drafter.learn import Student, common_tokens, learn, rate
+from drafter.learn import Student, Words, common_tokens, learn, rate
 from drafter.model import Drafter, start_from_target
 from drafter.shape import Shape
 from drafter.target import Target
 
 # Layers and block of what is trained together: the block of 8, and a shorter one, whose steps a processor does faster.
 KINDS = {"eight": (2, 8), "four": (2, 4), "one": (1, 8)}
+MUON_PEAK, ADAM_PEAK = 2e-3, 1.2e-3
+SCORED, SAMPLED = 16_384, 4_096  # words of the head that learning compares: the commonest, and a sample of the rest
 
 
 def shape_for(target: Target, layers: int, block: int) -> Shape:
@@ -54,51 +56,56 @@ def make_students(shapes: dict[str, Shape], target: Target, state: Path) -> tupl
     if (state / "notes.json").is_file():
         notes = json.loads((state / "notes.json").read_text(encoding="utf-8"))
     for name, shape in shapes.items():
-        torch.manual_seed(11)
         drafter = Drafter(shape)
         start_from_target(drafter, {k: v.float().cpu() for k, v in target.weights.items()}, target.layers)
         drafter.to(target.device)
-        books = [p for n, p in drafter.named_parameters() if "codebook" in n]
-        others = [p for n, p in drafter.named_parameters() if "codebook" not in n]
-        groups = [{"params": others, "weight_decay": 0.01}, {"params": books, "weight_decay": 0.0}]
-        optimizer = torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.95), fused=target.device.type == "cuda")
+        optimizers = make_optimizers(drafter, target.device.type == "cuda")
         saved = state / f"{name}.pt"
         if saved.is_file():
             loaded = torch.load(saved, map_location=target.device, weights_only=True)
             drafter.load_state_dict(loaded["drafter"])
-            optimizer.load_state_dict(loaded["optimizer"])
+            for optimizer, held in zip(optimizers, loaded["optimizers"], strict=True):
+                optimizer.load_state_dict(held)
         elif (state / f"{name}.gguf").is_file():  # only the file of an earlier call came back: go on from it
             from drafter.load import drafter_from_gguf
 
             drafter.load_state_dict(drafter_from_gguf(state / f"{name}.gguf")[0].state_dict())
             notes["calls"] = max(notes["calls"], 1)
-        students.append(Student(name, drafter, optimizer, 1.2e-3))
+        students.append(Student(name, drafter, optimizers))
     return students, notes
+
+
+def make_optimizers(drafter: Drafter, fused: bool) -> list[torch.optim.Optimizer]:
+    """Return Muon for the matrices, whose steps it makes equally large in every direction, and AdamW for the rest."""
+    named = dict(drafter.named_parameters())
+    books = [values for name, values in named.items() if "codebook" in name]
+    matrices = [p for name, p in named.items() if p.ndim == 2 and "candidate_selector" not in name]
+    others = [p for name, p in named.items() if not any(p is taken for taken in (*books, *matrices))]
+    muon = torch.optim.Muon(
+        [{"params": matrices, "peak": MUON_PEAK}], weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw"
+    )
+    groups = [{"params": others, "peak": ADAM_PEAK}, {"params": books, "peak": 3 * ADAM_PEAK}]
+    return [muon, torch.optim.AdamW(groups, betas=(0.9, 0.95), weight_decay=0.0, fused=fused)]
 
 
 def save(students: list[Student], notes: dict[str, Any], state: Path) -> None:
     """Write the state folder; each file appears whole."""
     for student in students:
-        held = {"drafter": student.drafter.state_dict(), "optimizer": student.optimizer.state_dict()}
+        held = {
+            "drafter": student.drafter.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in student.optimizers],
+        }
         torch.save(held, state / f"{student.name}.pt.part")
         (state / f"{student.name}.pt.part").replace(state / f"{student.name}.pt")
     (state / "notes.json").write_text(json.dumps(notes), encoding="utf-8")
 
 
-def export(student: Student, ids: list[int], target_path: Path, out: Path, halves: bool) -> None:
-    """Write the drafter's GGUF file and, if asked, its float16 checkpoint in two halves."""
-    import numpy as np
-
+def export(student: Student, ids: list[int], target_path: Path, out: Path) -> None:
+    """Write the drafter's GGUF file, whole or not at all."""
     state = {name: values.float().cpu().numpy() for name, values in student.drafter.state_dict().items()}
-    shape = student.drafter.shape
     part = out / f"{student.name}.part"
-    write_gguf(part, shape, state, target_path, ids, matrix_type="Q4_0")
+    write_gguf(part, student.drafter.shape, state, target_path, ids, matrix_type="Q4_0")
     part.replace(out / f"{student.name}.gguf")
-    if halves:
-        names = sorted(state, key=lambda name: state[name].size)
-        for half in (0, 1):
-            kept = {name: state[name].astype(np.float16) for name in names[half::2]}
-            np.savez(out / f"{student.name}-half{half}.npz", **kept)
 
 
 class Session:
@@ -108,7 +115,8 @@ class Session:
         self.options = options
         self.began = time.monotonic()
         self.step = 0
-        torch.manual_seed(options.seed)
+        torch.manual_seed(11 + options.seed)
+        torch.backends.cuda.enable_cudnn_sdp(False)  # it plans anew for every length of text
         torch.set_float32_matmul_precision("high")
         options.out.mkdir(parents=True, exist_ok=True)
         options.state.mkdir(parents=True, exist_ok=True)
@@ -131,10 +139,10 @@ class Session:
         """Let the target write what to train on, and its answers to the held-out prompts."""
         options, toy, held = self.options, self.options.toy, 0
         until = self.began + options.seconds * options.write_share
-        size = (300, 8, 24) if toy else (60_000, 2048, 192)
+        size = (300, 8, 24) if toy else (120_000, 4096, 192)
         self.batches: list[data.Texts] = []
         longest = 400 if toy else data.PROMPT_MAX
-        for texts in data.make(self.target, 1000 + self.calls, *size, until, longest):
+        for texts in data.make(self.target, 1000 * (1 + options.seed) + self.calls, *size, until, longest):
             whole = data.with_features(self.target, texts, self.students[0].drafter.shape.taken)
             assert whole.features is not None
             self.batches.append(whole)
@@ -145,13 +153,19 @@ class Session:
         self.note(event="texts", batches=len(self.batches), answer_tokens=tokens, gib=held / 2**30)
         vocab, count = self.target.embedding.shape[0], self.students[0].drafter.shape.draft_vocab
         self.notes["ids"] = self.notes["ids"] or common_tokens(self.batches, count, vocab)
+        self.common = torch.tensor(
+            common_tokens(self.batches, min(SCORED, vocab // 2), vocab), device=self.target.device
+        )
+        rest = torch.ones(vocab, dtype=torch.bool, device=self.target.device)
+        rest[self.common] = False
+        self.rest = rest.nonzero()[:, 0]
         prompts = {name: texts[: 1 if toy else 100] for name, texts in evaluate.held_out(options.prompts).items()}
         self.held_out = evaluate.greedy_texts(self.target, prompts, 24 if toy else 160)
         self.note(event="held out", tokens={name: texts.answer_tokens for name, texts in self.held_out.items()})
 
     def train(self) -> None:
         """Train all drafters on the same batches until the time is nearly over."""
-        options, sums = self.options, dict[str, float]()
+        options, sums = self.options, dict[str, torch.Tensor]()
         started = noted = saved = time.monotonic()
         finish = self.began + options.seconds - options.tail
         weights = torch.tensor([float(len(texts.tokens)) for texts in self.batches])
@@ -165,35 +179,35 @@ class Session:
             self.step += 1
             if now - noted > options.every:
                 noted = now
-                rounded = {name: round(value, 4) for name, value in sums.items()}
+                rounded = {name: round(float(value), 4) for name, value in sums.items()}
                 self.note(event="train", step=self.step, progress=round(progress, 3), **rounded)
             if now - saved > 150:
                 saved = now
                 save(self.students, self.notes, options.state)
-                self.hand_out(halves=False)
+                self.hand_out()
                 self.report(final=False)
 
-    def _learn(self, student: Student, texts: data.Texts, rows: torch.Tensor, progress: float) -> dict[str, float]:
-        student.drafter.round_weights(self.calls > 0 or progress > 0.4)
-        for group in student.optimizer.param_groups:
-            group["lr"] = student.peak * rate(progress, self.calls) * (3 if group["weight_decay"] == 0 else 1)
-        student.optimizer.zero_grad(set_to_none=True)
-        found = learn(student, texts, rows, self.options.anchors, self.target, self.options.chunk)
+    def _learn(
+        self, student: Student, texts: data.Texts, rows: torch.Tensor, progress: float
+    ) -> dict[str, torch.Tensor]:
+        options = self.options
+        student.drafter.round_weights(self.calls > 0 or progress > 0.5)
+        for optimizer in student.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = group["peak"] * rate(progress, self.calls)
+            optimizer.zero_grad(set_to_none=True)
+        words = Words.draw(self.common, self.rest, SAMPLED)
+        found = learn(student, texts, rows, options.anchors, self.target, words, options.chunk)
         torch.nn.utils.clip_grad_norm_(student.drafter.parameters(), 1.0)
-        student.optimizer.step()
+        for optimizer in student.optimizers:
+            optimizer.step()
         return {f"{student.name}/{name}": value for name, value in found.items()}
 
-    def hand_out(self, halves: bool) -> None:
+    def hand_out(self) -> None:
         """Write what a caller takes away; a fault here must not cost the rest."""
         for student in self.students:
             try:
-                export(
-                    student,
-                    self.notes["ids"],
-                    self.options.target,
-                    self.options.out,
-                    halves and student.name == "eight",
-                )
+                export(student, self.notes["ids"], self.options.target, self.options.out)
             except Exception as error:
                 self.note(event="export failed", drafter=student.name, error=repr(error))
 
@@ -217,7 +231,7 @@ class Session:
             student.drafter.round_weights()
         self.notes["calls"] = self.calls + 1
         save(self.students, self.notes, self.options.state)
-        self.hand_out(halves=True)
+        self.hand_out()
         self.report(final=True)
         self.note(event="done", step=self.step)
 
@@ -230,14 +244,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=520)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--prompts", type=Path, default=Path("src/redline/workload/data/prompts.yaml"))
-    parser.add_argument("--drafters", default="eight,four")
+    parser.add_argument("--drafters", default="eight")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows", type=int, default=128)
     parser.add_argument("--anchors", type=int, default=24)
     parser.add_argument("--chunk", type=int, default=8192)
-    parser.add_argument("--gib", type=float, default=70)
-    parser.add_argument("--write-share", type=float, default=0.22)
-    parser.add_argument("--tail", type=float, default=60)
+    parser.add_argument("--gib", type=float, default=75)
+    parser.add_argument("--write-share", type=float, default=0.24)
+    parser.add_argument("--tail", type=float, default=25)
     parser.add_argument("--every", type=float, default=15)
     parser.add_argument("--toy", action="store_true", help="a few steps on a few texts, for any processor")
     session = Session(parser.parse_args())

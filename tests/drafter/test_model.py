@@ -10,10 +10,11 @@ pytest.importorskip("tokenizers")
 
 from drafter.data import answer  # noqa: E402 -- after the check that torch is there
 from drafter.evaluate import acceptance  # noqa: E402
-from drafter.learn import Student, learn  # noqa: E402
+from drafter.learn import FLOOR, Student, Words, earned, learn, rate  # noqa: E402
 from drafter.load import drafter_from_gguf  # noqa: E402
 from drafter.model import Drafter, q4_0, start_from_target  # noqa: E402
 from drafter.target import Target  # noqa: E402
+from drafter.train import make_optimizers  # noqa: E402
 from tests.drafter.conftest import TINY  # noqa: E402
 
 
@@ -90,14 +91,46 @@ def test_it_learns_and_what_it_learns_is_accepted(tiny: Target) -> None:
     whole = with_features(tiny, texts, TINY.taken)
     drafter = Drafter(TINY)
     start_from_target(drafter, tiny.weights, tiny.layers)
-    student = Student("s", drafter, torch.optim.AdamW(drafter.parameters(), lr=3e-3), 1.0)
+    student = Student("s", drafter, make_optimizers(drafter, fused=False))
+    words = Words.draw(torch.arange(0, 512, 2), torch.arange(1, 512, 2), 256)
     before = acceptance(drafter, tiny, texts, None)["length"]
     for _ in range(60):
-        student.optimizer.zero_grad()
-        learn(student, whole, torch.arange(8), 12, tiny, 64)
-        student.optimizer.step()
+        drafter.zero_grad()
+        learn(student, whole, torch.arange(8), 12, tiny, words, 64)
+        for optimizer in student.optimizers:
+            optimizer.step()
     after = acceptance(drafter.eval(), tiny, texts, None)["length"]
     assert after > before + 0.5
+
+
+def test_a_sampled_head_scores_like_the_whole_one() -> None:
+    torch.manual_seed(4)
+    logits, common = torch.randn(4000), torch.arange(0, 4000, 2)
+    rest, sums = torch.arange(1, 4000, 2), []
+    for _ in range(200):
+        words = Words.draw(common, rest, 200)
+        assert torch.equal(words.places[words.ids], torch.arange(2200))
+        sums.append((logits[words.ids] + words.shift).exp().sum())
+    assert torch.stack(sums).mean() == pytest.approx(float(logits.exp().sum()), rel=0.01)
+
+
+def test_a_position_counts_as_much_as_those_before_it_hold() -> None:
+    lost = torch.tensor([[0.0, 0.7, 0.2, 3.0]], dtype=torch.float64)
+    before = [1.0, 1.0, 0.49658530379140947, 0.4065696597405991]  # exp of minus the sum of what was lost before
+    assert earned(lost)[0].tolist() == pytest.approx([FLOOR + (1 - FLOOR) * share for share in before])
+
+
+def test_a_first_call_rises_holds_and_falls_and_a_later_one_only_falls() -> None:
+    assert [rate(at, 0) for at in (0, 0.01, 0.02, 0.6, 1)] == pytest.approx([0, 0.5, 1, 1, 0.05])
+    later = [rate(at, 1) for at in (0.03, 0.2, 0.5, 0.8, 1)]
+    assert later == sorted(later, reverse=True)
+    assert (later[0], later[-1]) == pytest.approx((0.4, 0.02))
+
+
+def test_every_weight_has_one_optimizer() -> None:
+    drafter = Drafter(TINY)
+    held = [id(p) for o in make_optimizers(drafter, fused=False) for g in o.param_groups for p in g["params"]]
+    assert sorted(held) == sorted(id(p) for p in drafter.parameters())
 
 
 def test_a_file_is_the_drafter_again(drafter_file: Path) -> None:
