@@ -102,7 +102,7 @@ def make_record(
         "engine": "llamacpp",
         "engine_version": "xllamacpp-2026.10.11549",
         "rig": RIG,
-        "argv": ("python", "-m", "redline.engine.worker", "--ctx", "8192"),
+        "argv": ("/srv/venv/bin/python", "-m", "redline.engine.worker", "--ctx", "8192"),
         "resolved": {
             "drafter": FieldRecord("lookup-map-k", "rule:smollm2-drafter-super"),
             "spec_n": FieldRecord(7, "rule:lookup-depth"),

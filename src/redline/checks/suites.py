@@ -74,7 +74,7 @@ def suite_checks(suite: Suite) -> tuple[Check, ...]:
                 ModelListed(),
                 ThinkingSwitch(),
                 DraftEndurance(),
-                ToolCallAfterThinking("tools.drop_rate", trials=10),
+                ToolCallAfterThinking("tools.drop_rate", "tool calls kept after thinking", trials=10),
                 IdeShape(),
                 AgentHistory(),
                 LongReasoning(),

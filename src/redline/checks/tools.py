@@ -130,11 +130,13 @@ def judge_trial(exchange: Exchange, city: str) -> tuple[Trial, str]:
 class ToolCallAfterThinking(BaseCheck):
     """Thinking is on, the answer is streamed, and the call still arrives, in several trials."""
 
-    title, failure_class = "tool call after thinking", "tool call dropped after reasoning"
+    failure_class = "tool call dropped after reasoning"
     requires = ("tools", "thinking")
 
-    def __init__(self, check_id: str = "tools.stream_thinking", trials: int = 3) -> None:
-        self.id, self.trials = check_id, trials
+    def __init__(
+        self, check_id: str = "tools.stream_thinking", title: str = "tool call after thinking", trials: int = 3
+    ) -> None:
+        self.id, self.title, self.trials = check_id, title, trials
         self.most_tokens = (270 * trials, _THINK_TOKENS * trials)
 
     async def run(self, context: CheckContext) -> CheckResult:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import PurePath
 from typing import Final
 
 from redline import __version__
@@ -63,6 +64,11 @@ def build_report(
     )
 
 
+def _without_place(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a command whose program is named without its folder, which says where somebody works."""
+    return (PurePath(argv[0]).name, *argv[1:]) if argv else ()
+
+
 def build_rig_report(
     facts: Sequence[Fact],
     rig: str,
@@ -101,7 +107,7 @@ def _subject(records: Sequence[RunRecord]) -> Subject:
             Fact(name, f"{'-' if entry.value is None else entry.value}   {entry.origin}")
             for name, entry in fullest.resolved.items()
         ),
-        argv=fullest.argv or newest.argv,
+        argv=_without_place(fullest.argv or newest.argv),
         labels=tuple(dict.fromkeys(word for manifest in manifests for word in (*manifest.labels, *manifest.overrides))),
         runs=extract.run_facts(records),
         boots=extract.boot_facts(records),
