@@ -170,19 +170,21 @@ _SUITES: Final = {"verify": "verify full", "reference": "verify full, against no
 
 
 def _verdicts(records: Records) -> Iterator[str]:
-    yield "| tier | suite | verdict | tokens in, out | notes |"
-    yield "|---|---|---|---|---|"
+    yield "| tier | suite | verdict | tokens in, out | took | notes |"
+    yield "|---|---|---|---|---|---|"
     for tier, found in records.items():
+        ended = found["report"].payloads(StageEnded) if "report" in found else ()
+        took = {row.stage.value: f"{row.seconds:.0f} s" for row in ended}
         for name, words in _SUITES.items():
             if name in found:
-                yield f"| {tier} | {words} | {_suite(found[name])} |"
+                yield f"| {tier} | {words} | {_suite(found[name], took.get(name, '-'))} |"
         if "soak" in found:
             (summary,) = found["soak"].payloads(SoakSummary)
             words = "; ".join(f"{row.check_id.removeprefix('soak.')} {row.status.value}" for row in summary.results)
-            yield f"| {tier} | soak, 10 min | {words} | - | {summary.statement} |"
+            yield f"| {tier} | soak, 10 min | {words} | - | {took.get('soak', '-')} | {summary.statement} |"
 
 
-def _suite(run: RunRecord) -> str:
+def _suite(run: RunRecord, took: str) -> str:
     rows = run.payloads(CheckResult)
     asked = [row for row in rows if row.status is not CheckStatus.SKIP]
     passed = sum(row.status is CheckStatus.PASS for row in asked)
@@ -190,7 +192,7 @@ def _suite(run: RunRecord) -> str:
     spent = run.payloads(Spent)
     tokens = f"{spent[-1].prompt_tokens:,}, {spent[-1].completion_tokens:,}" if spent else "-"
     skipped = f"{len(rows) - len(asked)} not offered"
-    return f"{passed} of {len(asked)} passed | {tokens} | {'; '.join(filter(None, (others, skipped)))}"
+    return f"{passed} of {len(asked)} passed | {tokens} | {took} | {'; '.join(filter(None, (others, skipped)))}"
 
 
 def _speeds(records: Records) -> Iterator[str]:

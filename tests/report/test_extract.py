@@ -7,6 +7,7 @@ from tests.report.records import SLUG, check, full_record, make_record, on_boots
 
 from redline.checks.check import CheckStatus
 from redline.checks.stages import Stage, StageBegan, StagesPlan
+from redline.record.reading import RunRecord
 from redline.report import behaviour, extract
 from redline.workload.prompts import PromptClass
 
@@ -98,3 +99,13 @@ def test_a_stage_under_way_is_told_from_one_cut_off() -> None:
         assert [(row.state.value, row.reason) for row in found] == expected
         assert {row.subject for row in found} == {SLUG}
     assert extract.stage_rows([make_record()]) == ()
+
+
+def test_the_last_whole_report_of_each_tier_shows_its_stages() -> None:
+    def whole(run_id: str, slug: str) -> RunRecord:
+        rows = [StagesPlan(stages=(Stage.VERIFY,)), StageBegan(stage=Stage.VERIFY, run_id=f"{run_id}-verify")]
+        return make_record(rows, run_id=run_id, slug=slug, finished=False)
+
+    found = extract.stage_rows([whole("r1", "a/b"), whole("r2", "a/c"), whole("r3", "a/b")])
+    assert {row.subject: row.run_id for row in found} == {"a/b": "r3-verify", "a/c": "r2-verify"}
+    assert len(found) == 2

@@ -117,6 +117,15 @@ def test_every_cell_of_a_stacking_table_has_its_label() -> None:
             assert "data-label=" in cell or "lead" in cell
 
 
+@pytest.mark.parametrize(
+    ("status", "tone"), [(CheckStatus.PASS, "good"), (CheckStatus.INCONCLUSIVE, "warn"), (CheckStatus.FAIL, "bad")]
+)
+def test_what_stayed_open_is_not_shown_as_failed(status: CheckStatus, tone: str) -> None:
+    record = make_record([check("a.b"), check("a.c", status)], command="verify")
+    text = render_html(build_report([record], made_at=MADE_AT, redacted=True))
+    assert re.search(r'<li class="(\w+)">\d of 2 checks passed', text)[1] == tone  # type: ignore[index]
+
+
 HOSTILE = "</style></p><script>alert(1)</script><img src=x onerror=alert(1)>\" onmouseover='x' \x1b[31m\u202e{{7*7}}"
 
 

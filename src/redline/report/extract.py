@@ -4,7 +4,7 @@ What was run, how it booted, what was checked and how fast it was; `report.behav
 at depth. A new kind of payload reaches the report by one more function in either.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from redline.bench.arms import ClassVerdict
 from redline.bench.boots import METRICS, MeasuredBoot, boots_of, values_by_prompt
@@ -229,31 +229,32 @@ def endurance(records: Iterable[RunRecord]) -> tuple[str, ...]:
 
 
 def stage_rows(records: Iterable[RunRecord]) -> tuple[StageRow, ...]:
-    """Return the stages of the last whole report among some runs; one that a kill cut short is said to be so."""
-    reports = [record for record in records if record.payloads(StagesPlan)]
-    if not reports:
-        return ()
-    last = reports[-1]
+    """Return the stages of the last whole report of each subject; one that a kill cut short is said to be so."""
+    last = {
+        record.manifest.slug or record.manifest.url or "unknown": record
+        for record in records
+        if record.payloads(StagesPlan)
+    }
+    return tuple(row for subject, record in last.items() for row in _stages_of(subject, record))
+
+
+def _stages_of(subject: str, last: RunRecord) -> Iterator[StageRow]:
     (plan, *_) = last.payloads(StagesPlan)
     ended = {row.stage: row for row in last.payloads(StageEnded)}
     began = {row.stage: row.run_id for row in last.payloads(StageBegan)}
-    rows = []
     for stage in plan.stages:
         cut = StageState.INTERRUPTED if stage in began and not last.writing else StageState.NOT_RUN
         words = "under way" if last.writing else "cut off" if stage in began else "the report was cut off before it"
         row = ended.get(stage) or StageEnded(stage=stage, state=cut, reason=words, run_id=began.get(stage))
-        rows.append(
-            StageRow(
-                subject=last.manifest.slug or last.manifest.url or "unknown",
-                stage=stage.value,
-                state=row.state,
-                reason=row.reason,
-                seconds=row.seconds,
-                run_id=row.run_id,
-                earlier=row.earlier,
-            )
+        yield StageRow(
+            subject=subject,
+            stage=stage.value,
+            state=row.state,
+            reason=row.reason,
+            seconds=row.seconds,
+            run_id=row.run_id,
+            earlier=row.earlier,
         )
-    return tuple(rows)
 
 
 def arm_verdicts(records: Iterable[RunRecord]) -> tuple[ArmVerdict, ...]:

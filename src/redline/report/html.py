@@ -110,7 +110,9 @@ def _pills(model: ReportModel) -> list[Pill]:
     asked = [row for subject in model.subjects for row in subject.checks if row.status is not CheckStatus.SKIP]
     if asked:
         passed = sum(1 for row in asked if row.status in (CheckStatus.PASS, CheckStatus.WARN))
-        pills.append(Pill(f"{passed} of {len(asked)} checks passed", Tone.GOOD if passed == len(asked) else Tone.BAD))
+        failing = any(row.status in (CheckStatus.FAIL, CheckStatus.ERROR) for row in asked)
+        tone = Tone.GOOD if passed == len(asked) else Tone.BAD if failing else Tone.WARN
+        pills.append(Pill(f"{passed} of {len(asked)} checks passed", tone))
     failed = [boot for subject in model.subjects for boot in subject.boots if boot.failed]
     failed += [boot for boot in model.boots if boot.failed]
     if failed:

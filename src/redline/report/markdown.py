@@ -6,6 +6,7 @@ call a person or an issue.
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from redline.checks.check import CheckStatus, SkipReason
 from redline.report.model import ArmVerdict, BootFact, Fact, ReportModel, StageRow, Subject
@@ -44,11 +45,11 @@ def _answers(model: ReportModel) -> Iterable[str]:
 
 
 def _stages(model: ReportModel) -> Iterable[str]:
-    if model.stages:
-        yield f"### Stages{f' of {cell(model.stages[0].subject)}' if len(model.subjects) > 1 else ''}\n"
+    for subject, stages in groupby(model.stages, key=lambda row: row.subject):
+        yield f"### Stages{f' of {cell(subject)}' if len(model.subjects) > 1 else ''}\n"
         rows = [
             (row.stage, row.state.value.replace("_", " "), row.reason, seconds(row.seconds), _recorded_by(row))
-            for row in model.stages
+            for row in stages
         ]
         yield _table(("Stage", "Ended", "What came of it", "Took", "Run"), rows)
 
