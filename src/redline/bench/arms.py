@@ -11,11 +11,13 @@ from redline.workload.prompts import PromptClass
 @payload("bench.ab.arm")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmBoot:
-    """The samples that follow were taken in this boot of this arm."""
+    """Samples of this boot are of this arm; the engine is named where redline started it."""
 
     arm: str
     slug: str
     boot_id: str
+    engine: str | None = None
+    engine_version: str | None = None
 
 
 @payload("bench.ab.verdict")

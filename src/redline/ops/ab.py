@@ -16,6 +16,7 @@ from redline.catalog.fields import TIER_FIELDS
 from redline.catalog.resolve import resolve
 from redline.catalog.types import Catalog
 from redline.errors import RefusedError, UsageError
+from redline.launch.state import ServerRecord
 from redline.ops.bench import BenchJob, bench_regime, boots_of
 from redline.ops.events import Event, Measured, ProofEvent, RunSaved, SampleDone
 from redline.ops.prepare import UpRequest
@@ -90,7 +91,7 @@ def bench_ab(
         yield from _fresh(catalog, settings, slug, plan)
         _, record = pick_server(settings, slug)
         model = catalog.models[catalog.tiers[record.slug].model]
-        run.append(ArmBoot(arm=arm, slug=slug, boot_id=record.server_id))
+        run.append(arm_boot(arm, slug, record))
         job = BenchJob(
             target=target_of(record, settings),
             boot_id=record.server_id,
@@ -109,6 +110,17 @@ def bench_ab(
         if verdict is not None:
             run.append(verdict)
             yield verdict
+
+
+def arm_boot(arm: str, slug: str, record: ServerRecord) -> ArmBoot:
+    """Return what is recorded of a boot of an arm that redline started."""
+    return ArmBoot(
+        arm=arm,
+        slug=slug,
+        boot_id=record.server_id,
+        engine=record.engine,
+        engine_version=record.engine_version,
+    )
 
 
 def _fresh(catalog: Catalog, settings: Settings, slug: str, plan: AbPlan) -> Iterator[Event]:

@@ -19,7 +19,7 @@ from redline.errors import RedlineError, UsageError
 from redline.launch.server import running_servers
 from redline.launch.state import ServerRecord
 from redline.launch.stop import stop
-from redline.ops.ab import AbPlan, class_verdict, require_comparable
+from redline.ops.ab import AbPlan, arm_boot, class_verdict, require_comparable
 from redline.ops.events import Event, ProofEvent, RunSaved, SampleDone
 from redline.ops.prepare import UpRequest
 from redline.ops.server_events import AlreadyRunning, Started
@@ -40,6 +40,7 @@ class Side:
 
     target: Target
     boot: Boot
+    named: ArmBoot
 
 
 def are_urls(plan: AbPlan) -> bool:
@@ -74,7 +75,7 @@ def bench_beside(
         try:
             sides = _endpoints(settings, plan) if urls else (yield from _start_both(catalog, settings, plan, number))
             for arm in ARMS:
-                run.append(ArmBoot(arm=arm, slug=_name(plan, arm), boot_id=sides[arm].boot.boot_id))
+                run.append(sides[arm].named)
             yield from _measure(run, regime, sides, samples)
         finally:
             if not urls:
@@ -123,7 +124,8 @@ def _endpoints(settings: Settings, plan: AbPlan) -> dict[str, Side]:
     for arm in ARMS:
         url = _name(plan, arm).rstrip("/").removesuffix("/v1")
         target = Target(url=url, model=asyncio.run(listed(url)), api_key=secret)
-        sides[arm] = Side(target, Boot(boot_id=f"endpoint-{arm}", timeout_s=plan.timeout_s))
+        boot = Boot(boot_id=f"endpoint-{arm}", timeout_s=plan.timeout_s)
+        sides[arm] = Side(target, boot, ArmBoot(arm=arm, slug=_name(plan, arm), boot_id=boot.boot_id))
     return sides
 
 
@@ -139,16 +141,16 @@ def _start_both(
             record = event.server if isinstance(event, Started | AlreadyRunning) else record
             if not isinstance(event, RunSaved):
                 yield event
-        sides[arm] = _side(catalog, settings, record, plan)
+        sides[arm] = _side(catalog, settings, record, plan, arm)
     return sides
 
 
-def _side(catalog: Catalog, settings: Settings, record: ServerRecord | None, plan: AbPlan) -> Side:
+def _side(catalog: Catalog, settings: Settings, record: ServerRecord | None, plan: AbPlan, arm: str) -> Side:
     assert record is not None, "`up` ends with a server or raises"
     model = catalog.models[catalog.tiers[record.slug].model]
     thinks = model.capabilities.thinking.offered
     boot = Boot(boot_id=record.server_id, thinking_switch=thinks, timeout_s=plan.timeout_s)
-    return Side(target_of(record, settings), boot)
+    return Side(target_of(record, settings), boot, arm_boot(arm, _name(plan, arm), record))
 
 
 def _stop_both(settings: Settings, plan: AbPlan) -> None:

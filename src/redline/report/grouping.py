@@ -39,15 +39,23 @@ def by_arm(record: RunRecord) -> Iterator[RunRecord]:
     if not record.payloads(ArmBoot):
         yield record
         return
+    boots = {boot.boot_id: boot for boot in record.payloads(ArmBoot)}
     parts: dict[str, list[Event]] = {}
-    slug: str | None = None
+    arm: ArmBoot | None = None
     for event in record.events:
-        if isinstance(event.payload, ArmBoot):
-            slug = event.payload.slug
-        if slug is not None:
-            parts.setdefault(slug, []).append(event)
+        # Arms that are measured at once name both boots first: what names its boot is told by that.
+        arm = boots.get(getattr(event.payload, "boot_id", None) or "", arm)
+        if arm is not None:
+            parts.setdefault(arm.slug, []).append(event)
+    arms = {boot.slug: boot for boot in boots.values()}
     for name, events in parts.items():
-        yield replace(record, manifest=replace(record.manifest, slug=name), events=tuple(events))
+        own = replace(
+            record.manifest,
+            slug=name,
+            engine=arms[name].engine or record.manifest.engine,
+            engine_version=arms[name].engine_version or record.manifest.engine_version,
+        )
+        yield replace(record, manifest=own, events=tuple(events))
 
 
 def of_slug(records: Iterable[RunRecord], slug: str) -> list[RunRecord]:
