@@ -48,6 +48,7 @@ _READY_TICK_S: Final = 5.0
 _DRAIN_TICK_S: Final = 0.2
 _GATHER_S: Final = 0.2
 _MUCH_BYTES: Final = 16_384
+_MOST_READS: Final = 64
 _LOOK_AROUND_S: Final = 30.0
 _STOPPED_SETTLE_S: Final = 10.0
 _UNTIL_STOPPED = "stopped on request"
@@ -162,6 +163,13 @@ class Supervisor:
                 # A server that logs every request must not wake this up for each; a signal or its end must, at once.
                 select.select([self._wake_read], [], [], _GATHER_S)
 
+    def _catch_up(self) -> None:
+        """Take what the engine had said before it was seen to be ready; one that talks on is not waited for."""
+        for _ in range(_MOST_READS):
+            if not (data := self._engine.read_log()):
+                return
+            self._keep(data)
+
     def _keep(self, data: bytes) -> None:
         self._log.write(data)
         if self._state is ServerState.READY:
@@ -191,6 +199,7 @@ class Supervisor:
             return None
         if not outcome.ready:
             return f"{outcome.reason}; it got as far as {self._state.value}"
+        self._catch_up()
         if self._restarts_seen == 0:
             record, end = self._journal.record, json.loads(event_line(ServerState.READY, ""))
             stages = stage_seconds(record, [*read_history(self._directory), end])
